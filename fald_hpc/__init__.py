@@ -1,0 +1,1 @@
+"""Federated Bayesian posteriors by FALD and VR-FALD*."""

@@ -1,0 +1,1 @@
+"""The built-in examples as editable configuration files."""

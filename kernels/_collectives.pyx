@@ -1,0 +1,90 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""``MPI_Allreduce`` for compiled code, without compiling against any MPI library.
+
+The addresses of the MPI functions and the handles come from mpi4py at run time (see :mod:`fald_hpc.comm`), so one build
+serves Open MPI, MPICH and the MPI standard ABI. Handles are pointers in some libraries and ints in others; both calling
+forms are here and the size of a handle picks one.
+"""
+
+from libc.stdint cimport int64_t, uintptr_t
+
+ctypedef int (*allreduce_int)(const void *, void *, int, int, int, int) noexcept nogil
+ctypedef int (*allreduce_pointer)(const void *, void *, int, void *, void *, void *) noexcept nogil
+
+cdef enum:
+    MAX_COMMUNICATORS = 64
+
+cdef void *allreduce_function = NULL
+cdef int handles_are_ints = 0
+cdef void *double_type = NULL
+cdef void *sum_operation = NULL
+cdef void *max_operation = NULL
+cdef void *communicators[MAX_COMMUNICATORS]
+cdef int n_communicators = 0
+
+
+cdef void *_read_handle(uintptr_t address) noexcept:
+    """Return the MPI handle stored at an address, widened to a pointer."""
+    if handles_are_ints:
+        return <void *><uintptr_t>(<unsigned int *>address)[0]
+    return (<void **>address)[0]
+
+
+cdef public int64_t fald_allreduce(
+    const double *send, double *receive, int64_t count, int64_t communicator, int64_t maximum
+) noexcept nogil:
+    """Reduce doubles over a registered communicator; return the MPI error code (0 is success)."""
+    cdef void *operation = max_operation if maximum else sum_operation
+    if communicator < 0 or communicator >= n_communicators or count > 2147483647:
+        return -1
+    if handles_are_ints:
+        return (<allreduce_int>allreduce_function)(
+            send, receive, <int>count, <int><uintptr_t>double_type, <int><uintptr_t>operation,
+            <int><uintptr_t>communicators[communicator],
+        )
+    return (<allreduce_pointer>allreduce_function)(
+        send, receive, <int>count, double_type, operation, communicators[communicator]
+    )
+
+
+def bind(uintptr_t function, int handle_size, uintptr_t double_handle, uintptr_t sum_handle, uintptr_t max_handle):
+    """Store the address of ``MPI_Allreduce`` and the addresses of the handles it needs.
+
+    Parameters
+    ----------
+    function : int
+        Address of ``MPI_Allreduce``.
+    handle_size : int
+        Size of an MPI handle in bytes: 4 for int handles, 8 for pointers.
+    double_handle, sum_handle, max_handle : int
+        Addresses where the handles of ``MPI_DOUBLE``, ``MPI_SUM`` and ``MPI_MAX`` are stored.
+    """
+    global allreduce_function, handles_are_ints, double_type, sum_operation, max_operation
+    allreduce_function = <void *>function
+    handles_are_ints = handle_size == 4
+    double_type = _read_handle(double_handle)
+    sum_operation = _read_handle(sum_handle)
+    max_operation = _read_handle(max_handle)
+
+
+def register(uintptr_t communicator_handle):
+    """Register a communicator by the address of its handle; return the number that compiled code uses for it.
+
+    A handle that is already registered keeps its number, so repeated runs in one process use no further slots.
+    """
+    global n_communicators
+    cdef void *handle = _read_handle(communicator_handle)
+    cdef int i
+    for i in range(n_communicators):
+        if communicators[i] == handle:
+            return i
+    if n_communicators == MAX_COMMUNICATORS:
+        raise RuntimeError(f"more than {MAX_COMMUNICATORS} communicators registered in one process")
+    communicators[n_communicators] = handle
+    n_communicators += 1
+    return n_communicators - 1
+
+
+def address():
+    """Return the address of the C function ``fald_allreduce``."""
+    return <uintptr_t>&fald_allreduce

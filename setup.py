@@ -1,0 +1,24 @@
+"""Packages, the folder that becomes ``fald_hpc.kernels`` and the compiled leaves; metadata lives in pyproject.toml."""
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+EXTENSIONS = [
+    Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
+]
+
+setup(
+    packages=[
+        "fald_hpc",
+        "fald_hpc.cli",
+        "fald_hpc.data",
+        "fald_hpc.examples",
+        "fald_hpc.kernels",
+        "fald_hpc.metrics",
+        "fald_hpc.potentials",
+        "fald_hpc.samplers",
+    ],
+    package_dir={"fald_hpc.kernels": "kernels"},
+    package_data={"fald_hpc": ["py.typed"], "fald_hpc.examples": ["*.toml"]},
+    ext_modules=cythonize(EXTENSIONS, language_level=3, build_dir="build"),
+)
