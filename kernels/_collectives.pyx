@@ -30,7 +30,7 @@ cdef void *_read_handle(uintptr_t address) noexcept:
     return (<void **>address)[0]
 
 
-cdef public int64_t fald_allreduce(
+cdef int64_t fald_allreduce(
     const double *send, double *receive, int64_t count, int64_t communicator, int64_t maximum
 ) noexcept nogil:
     """Reduce doubles over a registered communicator; return the MPI error code (0 is success)."""

@@ -1,0 +1,151 @@
+"""The only place with compile flags: the ``jit`` decorator, template instantiation and two bit-level intrinsics.
+
+No flag here lets the compiler reorder or contract floating-point operations, so a compiled function gives the same
+bits on every x86-64-v3 (or newer) and aarch64 processor. Fused multiply-adds are written out with :func:`fma`.
+
+The disk cache lies in a folder named after a hash of the sources that end up in compiled code: numba does not notice
+when a function called from another file changes, and this does.
+"""
+
+import hashlib
+import os
+import types as python_types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+DISABLED = bool(numba.config.DISABLE_JIT)
+"""True under ``NUMBA_DISABLE_JIT=1``: every kernel then is plain Python (equal to tolerance, not to the bit)."""
+
+
+def source_hash() -> str:
+    """Return a hash of all sources of kernels, potentials and samplers and of the compiler's versions."""
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    here = Path(__file__).resolve().parent
+    package = Path(__import__("fald_hpc").__file__).resolve().parent
+    for folder in (here, package / "potentials", package / "samplers"):
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Return the folder of the compiled functions: under ``NUMBA_CACHE_DIR``, else under the user's cache folder."""
+    base = os.environ.get("NUMBA_CACHE_DIR")
+    if base is None:
+        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fald_hpc", "numba")
+    return Path(base) / source_hash()
+
+
+_CACHE = str(cache_folder())
+
+
+def jit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+    """Compile a function for native code: cached on disk, the interpreter lock released, IEEE semantics.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The function; without it a decorator is returned.
+    cache : bool
+        Keep the machine code on disk. False for functions built at run time around a user's function.
+    **options
+        Further options of :func:`numba.njit` (for instance ``inline="always"``).
+    """
+    if function is None:
+        return lambda f: jit(f, cache=cache, **options)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE
+    try:
+        return numba.njit(cache=cache, nogil=True, error_model="numpy", **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def instantiate(template: Callable[..., Any], label: str, *, cache: bool = True, **functions: Any) -> Any:
+    """Compile a template with some of its global names bound to given functions.
+
+    A template is an ordinary function that calls placeholders (:func:`placeholder`) of its own module. This is what
+    C++ would call instantiating it: the calls are direct and inlined, and, unlike a closure or a function passed as an
+    argument, the result can be cached on disk.
+
+    Parameters
+    ----------
+    template : callable
+        A plain Python function.
+    label : str
+        Distinguishes the instances of one template in the disk cache; must be unique.
+    cache : bool
+        False when one of the functions is a user's, whose later changes the cache could not notice.
+    **functions
+        The functions to bind, by placeholder name.
+    """
+    unknown = set(functions) - set(template.__code__.co_names)
+    if unknown:
+        raise TypeError(f"template {template.__name__} does not call {sorted(unknown)}")
+    bound = python_types.FunctionType(
+        template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
+    )
+    bound.__module__ = template.__module__
+    bound.__qualname__ = f"{template.__qualname__}_{label}"
+    bound.__doc__ = template.__doc__
+    return jit(bound, cache=cache)
+
+
+def placeholder(name: str) -> Callable[..., Any]:
+    """Return a function that stands for one that :func:`instantiate` will bind."""
+
+    def unbound(*arguments: Any) -> Any:
+        raise NotImplementedError(f"{name} is a placeholder of a template: instantiate() binds it")
+
+    return unbound
+
+
+if DISABLED:
+
+    def fma(a: float, b: float, c: float) -> float:
+        """Return a·b + c (two roundings: Python before 3.13 has no fused form)."""
+        return a * b + c
+
+    def bits(x: float) -> np.uint64:
+        """Return the bit pattern of a double."""
+        return np.float64(x).view(np.uint64)
+
+    def from_bits(u: np.uint64) -> np.float64:
+        """Return the double with a bit pattern."""
+        return np.uint64(u).view(np.float64)
+
+else:
+
+    @intrinsic
+    def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        """Return a·b + c with one rounding."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.fma(*arguments)
+
+        return types.float64(types.float64, types.float64, types.float64), generate
+
+    @intrinsic
+    def bits(typing_context: Any, x: Any) -> Any:
+        """Return the bit pattern of a double as uint64."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(types.uint64))
+
+        return types.uint64(types.float64), generate
+
+    @intrinsic
+    def from_bits(typing_context: Any, u: Any) -> Any:
+        """Return the double with a bit pattern given as uint64."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+        return types.float64(types.uint64), generate
