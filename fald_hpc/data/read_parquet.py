@@ -1,0 +1,39 @@
+"""Client files in the Parquet format."""
+
+from pathlib import Path
+from typing import Any
+
+from fald_hpc.data.columns import Columns
+from fald_hpc.data.files import read_bytes
+from fald_hpc.errors import UserError
+
+
+def read_table(path: Path, columns: Columns) -> tuple[list[str], Any]:
+    """Return the names of all columns, and a pyarrow Table of those needed, named by their position in that list.
+
+    Raises
+    ------
+    UserError
+        If the file is not valid Parquet.
+    """
+    content = read_bytes(path)
+
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        names = [str(name) for name in file.schema_arrow.names]
+        needed = None
+        if columns.features is not None and len(set(names)) == len(names):
+            roles = (columns.label, columns.weight, columns.offset, columns.client, *columns.features)
+            needed = [name for name in names if name in roles]
+        table = file.read(columns=needed, use_threads=False)
+        positions = [str(names.index(name)) for name in table.column_names]
+        if needed is None:
+            positions = [str(j) for j in range(len(names))]
+        return names, table.rename_columns(positions)
+    # a damaged file makes Arrow raise many kinds of exceptions
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:160]
+        raise UserError(f"{path}: this is not a valid Parquet file ({reason})") from None
