@@ -100,7 +100,7 @@ def _at_fired(fires: list[Outcome], mean: np.ndarray, covariance: np.ndarray, *,
 
 
 def variance_rate(series: Series, covariance: np.ndarray) -> np.ndarray:
-    """n times the variance of an average of n records, for large n, float64[d, d]."""
+    """Return n times the variance of an average of n records, for large n, float64[d, d]."""
     lagged = np.linalg.solve(np.eye(len(covariance)) - series.transfer, series.transfer @ covariance)
     total = covariance + lagged + lagged.T
     return series.observe @ total @ series.observe.T

@@ -4,12 +4,12 @@ import numpy as np
 
 
 def one_client_variance(curvature: float, step_size: float) -> float:
-    """b = 1, ``U = h x²/2``: stationary variance ``1 / (h (1 - γ h / 2))``."""
+    """Return the stationary variance ``1 / (h (1 - γ h / 2))`` of one client with ``U = h x²/2``."""
     return 1 / (curvature * (1 - step_size * curvature / 2))
 
 
 def two_clients(means: np.ndarray, variances: np.ndarray, step_size: float) -> tuple[float, float]:
-    """Mean and variance with exactly two local steps a round, τ = 1, ``U^i = (x - μ_i)²/(2 s_i)``, two clients."""
+    """Return mean and variance with exactly two local steps a round, τ = 1, ``U^i = (x - μ_i)²/(2 s_i)``, two clients."""
     s = np.asarray(variances, dtype=np.float64)
     mu = np.asarray(means, dtype=np.float64)
     sigma2 = 1 / np.sum(1 / s)

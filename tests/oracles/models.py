@@ -15,17 +15,17 @@ Residual = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def linear_residual(noise_sd: float) -> Residual:
-    """Derivative of ``(y - t)² / (2 noise_sd²)`` in the predictor t."""
+    """Return the derivative of ``(y - t)² / (2 noise_sd²)`` in the predictor t."""
     return lambda t, y: (t - y) / noise_sd**2
 
 
 def logistic_residual(t: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Derivative of ``log(1 + exp t) - y t`` in t."""
+    """Return the derivative of ``log(1 + exp t) - y t`` in t."""
     return 1 / (1 + np.exp(-t)) - y
 
 
 def poisson_residual(t: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Derivative of ``exp(t) - y t`` in t."""
+    """Return the derivative of ``exp(t) - y t`` in t."""
     return np.exp(t) - y
 
 

@@ -60,9 +60,7 @@ def source(outcomes: list[Outcome], mean: np.ndarray, *, with_noise: bool) -> np
     return total
 
 
-def solve_second_moment(
-    outcomes: list[Outcome], feed: np.ndarray, dense_up_to: int = DENSE_UP_TO
-) -> np.ndarray:
+def solve_second_moment(outcomes: list[Outcome], feed: np.ndarray, dense_up_to: int = DENSE_UP_TO) -> np.ndarray:
     """Solve ``S = E[M S M'] + feed`` for the symmetric S, densely or with GMRES.
 
     Raises

@@ -72,9 +72,7 @@ def regression(
 
 def full(client: Client) -> Estimate:
     """Full gradient of a client: the average of its estimates."""
-    return Estimate(
-        np.mean([e.hessian for e in client], axis=0), np.mean([e.pull for e in client], axis=0)
-    )
+    return Estimate(np.mean([e.hessian for e in client], axis=0), np.mean([e.pull for e in client], axis=0))
 
 
 def target(clients: Sequence[Client]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,9 +88,7 @@ def target(clients: Sequence[Client]) -> tuple[np.ndarray, np.ndarray]:
     return np.linalg.solve(precision, np.sum([p.pull for p in parts], axis=0)), np.linalg.inv(precision)
 
 
-def random_clients(
-    rng: np.random.Generator, b: int, d: int, spread: float = 1.0
-) -> tuple[np.ndarray, np.ndarray]:
+def random_clients(rng: np.random.Generator, b: int, d: int, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Draw means float64[b, d] and well-conditioned precisions float64[b, d, d] that differ between clients.
 
     Eigenvalues lie in [0.5, 2] in random directions.

@@ -87,9 +87,7 @@ def fald(
         matrix = _block_diagonal([np.eye(d) - step_size * e.hessian for e in combo])
         constant = np.concatenate([step_size * (e.pull - e.hessian @ centre) for e in combo])
         outcomes.append(Outcome(chance * (1 - comm_prob), False, False, matrix, constant, noise))
-        outcomes.append(
-            Outcome(chance * comm_prob, True, False, join @ matrix, join @ constant, join @ noise @ join.T)
-        )
+        outcomes.append(Outcome(chance * comm_prob, True, False, join @ matrix, join @ constant, join @ noise @ join.T))
     observe = averager(b, d)[:d]
     return Recursion([o for o in outcomes if o.probability > 0], observe, centre)
 

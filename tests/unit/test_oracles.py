@@ -79,7 +79,9 @@ def test_one_client_is_item_1_for_every_noise_sharing(tau):
         assert m.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("b", "d", "tau", "p", "q"), [(2, 2, 0.3, 0.3, 0.2), (3, 1, 0.0, 0.1, 1.0), (4, 2, 1.0, 1.0, 0.05)])
+@pytest.mark.parametrize(
+    ("b", "d", "tau", "p", "q"), [(2, 2, 0.3, 0.3, 0.2), (3, 1, 0.0, 0.1, 1.0), (4, 2, 1.0, 1.0, 0.05)]
+)
 def test_vr_fald_star_has_mean_exactly_the_mode_and_fald_does_not(b, d, tau, p, q):
     clients = quadratics.gaussian(*small_problem(1, b, d))
     mode, covariance = quadratics.target(clients)
@@ -134,9 +136,7 @@ def test_gmres_agrees_with_the_dense_solve():
 @pytest.mark.parametrize("vr", [False, True])
 def test_records_at_communications_have_the_stationary_law(vr):
     clients = quadratics.gaussian(*small_problem(5, 3, 2))
-    recursion = (
-        recursions.vr_fald_star(clients, 0.1, 0.2, 0.4, 0.3) if vr else recursions.fald(clients, 0.1, 0.2, 0.3)
-    )
+    recursion = recursions.vr_fald_star(clients, 0.1, 0.2, 0.4, 0.3) if vr else recursions.fald(clients, 0.1, 0.2, 0.3)
     m = moments.stationary(recursion)
     series = averages.at_communications(recursion, m)
     covariance = recursion.observe @ series.covariance @ recursion.observe.T
@@ -155,10 +155,7 @@ def test_transcription_has_the_exact_moments_and_the_predicted_spread(vr, shared
     p, q, tau, step, chains, steps = 0.3, 0.2, 0.3, 0.15, 400, 2500
     means, precisions = small_problem(6)
     clients = quadratics.gaussian(means, precisions)
-    if vr:
-        recursion = recursions.vr_fald_star(clients, step, p, q, tau)
-    else:
-        recursion = recursions.fald(clients, step, p, tau)
+    recursion = recursions.vr_fald_star(clients, step, p, q, tau) if vr else recursions.fald(clients, step, p, tau)
     m = moments.stationary(recursion)
     path = tr.run(
         models.gaussian(means, precisions),
@@ -230,7 +227,10 @@ def test_shared_coins_correlate_fald_chains_as_predicted():
 def enumerated():
     """Linear regression on two tiny clients with every minibatch of one row, and its model."""
     rng = np.random.default_rng(8)
-    rows = [(rng.standard_normal((3, 1)), rng.standard_normal(3)), (rng.standard_normal((2, 1)), rng.standard_normal(2))]
+    rows = [
+        (rng.standard_normal((3, 1)), rng.standard_normal(3)),
+        (rng.standard_normal((2, 1)), rng.standard_normal(2)),
+    ]
     model = models.generalised_linear([r[0] for r in rows], [r[1] for r in rows], models.linear_residual(1.0))
     return rows, model
 
