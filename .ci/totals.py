@@ -15,7 +15,8 @@ def main() -> int:
         tests += counts["tests"]
         failed += counts["failures"] + counts["errors"]
         skipped += counts["skipped"]
-        print(f"{report.stem}: {counts['tests']} tests, {counts['skipped']} skipped, {float(suite.get('time', 0)):.0f} s")
+        seconds = float(suite.get("time", 0))
+        print(f"{report.stem}: {counts['tests']} tests, {counts['skipped']} skipped, {seconds:.0f} s")
     print(f"{tests - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return int(failed > 0 or tests == skipped)
 

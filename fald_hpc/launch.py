@@ -90,9 +90,9 @@ def singleton_trap(environ: Mapping[str, str], world_size: int) -> str | None:
     if world_size > 1 or launch.tasks <= 1:
         return None
     return (
-        f"{launch.launcher} started {launch.tasks} copies of this program ({launch.variable}={launch.tasks}), but MPI sees "
-        "a world of one process: every copy would do the whole run and write the same files. The MPI library that mpi4py "
-        "uses does not understand this launcher: start with the mpiexec of that library, or under Slurm try "
+        f"{launch.launcher} started {launch.tasks} copies of this program ({launch.variable}={launch.tasks}), but MPI "
+        "sees a world of one process: every copy would do the whole run and write the same files. The MPI library that "
+        "mpi4py uses does not understand this launcher: start with the mpiexec of that library, or under Slurm try "
         "srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH); `fald doctor` shows the library. If independent copies "
         "are what you want, give each its own --out and add --allow-singleton"
     )

@@ -1,0 +1,24 @@
+"""``fald summary``: the posterior table of a run, or the same as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def summary(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Print mean, sd, MCSE, ESS and R-hat of every parameter."""
+    if json:
+        print((folder / "summary.json").read_text(encoding="utf-8"), end="")
+    else:
+        show(folder)
+
+
+def show(folder: Path) -> None:
+    """Print the posterior table of a run and where its results are."""
+    raise NotImplementedError(folder)
