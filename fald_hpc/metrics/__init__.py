@@ -1,1 +1,1 @@
-"""TODO."""
+"""What the draws are worth: moments and their errors, convergence over chains."""
