@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from fald_hpc.kernels import coins, noise
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fald_hpc.kernels import coins, noise
 from oracles import messages
 
 KEY = noise.key(5)

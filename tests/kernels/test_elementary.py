@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from fald_hpc.kernels import elementary
 from fald_hpc.kernels.jit import jit
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from fald_hpc.kernels import exact_sum
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fald_hpc.kernels import exact_sum
 from oracles import exact
 
 

@@ -4,8 +4,9 @@ from math import comb
 
 import numpy as np
 import pytest
-from fald_hpc.kernels import minibatch, noise
 from scipy import stats
+
+from fald_hpc.kernels import minibatch, noise
 
 KEY = noise.key(77)
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import randomgen
-from fald_hpc.kernels import noise
 from scipy import special, stats
+
+from fald_hpc.kernels import noise
 
 KEY = noise.key(20240607)
 

@@ -9,7 +9,7 @@ def one_client_variance(curvature: float, step_size: float) -> float:
 
 
 def two_clients(means: np.ndarray, variances: np.ndarray, step_size: float) -> tuple[float, float]:
-    """Return mean and variance with exactly two local steps a round, τ = 1, ``U^i = (x - μ_i)²/(2 s_i)``, two clients."""
+    """Return mean and variance with exactly two local steps a round, τ = 1, ``U^i = (x - μ_i)²/(2 s_i)``."""
     s = np.asarray(variances, dtype=np.float64)
     mu = np.asarray(means, dtype=np.float64)
     sigma2 = 1 / np.sum(1 / s)

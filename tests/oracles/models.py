@@ -60,9 +60,10 @@ def softmax(
     labels: Sequence[np.ndarray],
     classes: int,
     prior_scale: float = 1.0,
+    weights: Sequence[np.ndarray] | None = None,
     prior_shares: np.ndarray | None = None,
 ) -> Model:
-    """Softmax regression; the gradient for class k is ``(p_k - 1[y = k]) x``."""
+    """Softmax regression; the gradient for class k is ``weight (p_k - 1[y = k]) x``."""
     b = len(features)
 
     def gradient_rows(client: int, rows: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -72,6 +73,8 @@ def softmax(
         e = np.exp(t - t.max(axis=-1, keepdims=True))
         r = e / e.sum(axis=-1, keepdims=True)
         r = r - np.eye(classes)[labels[client][rows].astype(int)]
+        if weights is not None:
+            r = r * weights[client][rows][:, None]
         return np.einsum("...mk,mp->...kp", r, x).reshape(theta.shape)
 
     shares = np.full(b, 1 / b) if prior_shares is None else np.asarray(prior_shares)

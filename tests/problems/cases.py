@@ -1,0 +1,101 @@
+"""Small problems of every potential, as the package takes them and as the plain transcription does.
+
+Clients are uneven on purpose, one of them with a single row, with row weights, offsets and unequal prior shares where
+a potential takes them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fald_hpc.data.clients import Clients
+from fald_hpc.data.records import ClientData
+from fald_hpc.potentials.gaussian import Gaussian
+from fald_hpc.potentials.linear import Linear
+from fald_hpc.potentials.logistic import Logistic
+from fald_hpc.potentials.poisson import Poisson
+from fald_hpc.potentials.softmax import Softmax
+from oracles import models, quadratics
+from oracles.transcription import Model
+
+SIZES = (9, 4, 1)
+SHARES = np.array([0.5, 0.2, 0.3])
+
+
+class Case(NamedTuple):
+    """One problem, twice."""
+
+    potential: Any
+    clients: Clients
+    model: Model
+    d: int
+    step_size: float
+
+
+def gaussian(diagonal: bool = False) -> Case:
+    """Three Gaussian clients in three dimensions."""
+    means, precisions = quadratics.random_clients(np.random.default_rng(1), 3, 3, 2.0)
+    if diagonal:
+        precisions = np.array([np.diag(np.diag(p)) for p in precisions])
+    potential = Gaussian(covariance="diagonal" if diagonal else "dense")
+    clients = Clients.from_gaussians(means, precisions=precisions)
+    return Case(potential, clients, models.gaussian(means, precisions), 3, 0.1)
+
+
+def regression(name: str, d: int = 3) -> Case:
+    """Regression with weights, offsets (where taken), a prior scale of 1.5 and unequal shares; intercept last."""
+    rng = np.random.default_rng(abs(hash_of(name)) + d)
+    features = [rng.standard_normal((n, d)) for n in SIZES]
+    with_ones = [np.column_stack([x, np.ones(len(x))]) for x in features]
+    weights = [rng.uniform(0.5, 2.0, n) for n in SIZES]
+    offsets = None if name == "softmax" else [0.3 * rng.standard_normal(n) for n in SIZES]
+    if name == "linear":
+        targets = [rng.standard_normal(n) for n in SIZES]
+    elif name == "softmax":
+        targets = [rng.integers(0, 3, n).astype(float) for n in SIZES]
+    elif name == "poisson":
+        targets = [rng.poisson(1.5, n).astype(float) for n in SIZES]
+    else:
+        targets = [rng.integers(0, 2, n).astype(float) for n in SIZES]
+    extra = [None] * 3 if offsets is None else offsets
+    records = [
+        ClientData(f"client-{i}", x, y, w, o)
+        for i, (x, y, w, o) in enumerate(zip(features, targets, weights, extra, strict=True))
+    ]
+    clients = Clients.from_arrays(records, prior_shares=SHARES)
+    common = dict(prior_scale=1.5, intercept=True)
+    if name == "softmax":
+        model = models.softmax(with_ones, targets, 3, 1.5, weights, SHARES)
+        return Case(Softmax(classes=3, **common), clients, model, 3 * (d + 1), 0.05)
+    residual = {
+        "linear": models.linear_residual(0.8),
+        "logistic": models.logistic_residual,
+        "poisson": models.poisson_residual,
+    }[name]
+    potential = {
+        "linear": Linear(noise_sd=0.8, **common),
+        "logistic": Logistic(**common),
+        "poisson": Poisson(**common),
+    }[name]
+    model = models.generalised_linear(with_ones, targets, residual, 1.5, weights, offsets, SHARES)
+    return Case(potential, clients, model, d + 1, {"linear": 0.02, "logistic": 0.05, "poisson": 0.01}[name])
+
+
+def hash_of(name: str) -> int:
+    """Return a number that belongs to a name, the same in every process."""
+    return sum(ord(letter) * 31**k for k, letter in enumerate(name)) % 2**31
+
+
+def case(name: str) -> Case:
+    """Return a problem by name."""
+    if name == "gaussian":
+        return gaussian()
+    if name == "gaussian-diagonal":
+        return gaussian(diagonal=True)
+    if name.endswith("-wide"):
+        return regression(name.removesuffix("-wide"), d=19)
+    return regression(name)
+
+
+NAMES = ("gaussian", "gaussian-diagonal", "linear", "logistic", "softmax", "poisson", "logistic-wide")
+"""``-wide`` is long enough for the blocked dot product."""
