@@ -98,12 +98,15 @@ def _blocks(key, c2, c3, k0, n_blocks, first, first_words, second_words):
     start = np.uint64(first - row * n_blocks)
     step0 = np.uint64(k0 + row)
     n = np.uint64(n_blocks)
-    # i // n_blocks as a multiplication (exact for i < 2^32 / n_blocks): a division would stop the vectoriser
-    reciprocal = ((np.uint64(1) << _32) + n - np.uint64(1)) // n
+    # i // n_blocks without a division, which would stop the vectoriser: by multiplication, exact while
+    # i·n_blocks < 2^32, or, as a piece is shorter than a long row, by one comparison
+    long_row = n_blocks >= _CHUNK
+    reciprocal = np.uint64(0) if long_row else ((np.uint64(1) << _32) + n - np.uint64(1)) // n
     low, high = key & _LOW, key >> _32
     for i in range(first_words.size):
         index = start + np.uint64(i)
-        quotient = ((index & _LOW) * (reciprocal & _LOW)) >> _32 if n_blocks > 1 else index
+        carry = np.uint64(1) if long_row and index >= n else np.uint64(0)
+        quotient = index if n_blocks == 1 else carry + ((index * reciprocal) >> _32)
         step = step0 + quotient
         c1 = (step >> _32) | ((index - quotient * n) << np.uint64(8))
         w0, w1, w2, w3 = philox(step & _LOW, c1, c2, c3, low, high)

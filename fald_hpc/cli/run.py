@@ -13,7 +13,7 @@ from fald_hpc.cli.settings import overrides
 from fald_hpc.errors import UserError
 
 if TYPE_CHECKING:
-    from fald_hpc.comm import Communicator
+    from fald_hpc.comm import Serial
     from fald_hpc.config import Config
 
 
@@ -59,7 +59,7 @@ def run(
 
 
 def _agreed(
-    communicator: Communicator, source: str, changes: list[str], allow_singleton: bool, contradiction: bool
+    communicator: Serial, source: str, changes: list[str], allow_singleton: bool, contradiction: bool
 ) -> Config:
     """Return the config, or raise on all ranks what one of them found wrong; nothing has been written yet."""
     from fald_hpc import config
@@ -74,6 +74,6 @@ def _agreed(
         cfg = config.load(source, changes)
     except UserError as found:
         error = found
-    communicator.raise_together(error)
-    assert cfg is not None  # raise_together has raised otherwise
+    communicator.together(error)
+    assert cfg is not None  # together() has raised otherwise
     return cfg

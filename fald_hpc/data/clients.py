@@ -1,5 +1,6 @@
 """All clients of a study, by name; their data are loaded only where they are asked for."""
 
+import copy
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,7 +69,10 @@ class Clients:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features: as given, else of the first client loaded; empty before that, or for Gaussians."""
+        """Names of the features (of the dimensions of Gaussians): as given, else of the first client loaded.
+
+        Empty before a client is loaded; ``x0``, ``x1``, ... where the data carry no names.
+        """
         return self._names or ()
 
     def load(self, indices: Sequence[int]) -> list[Record]:
@@ -91,8 +95,7 @@ class Clients:
                     "all clients need the same"
                 )
             width = shape
-            if isinstance(record, ClientData):
-                self._same_names(record, names)
+            self._same_names(record, tuple(f"x{j}" for j in range(shape)) if names is None else names)
             result.append(record)
         return result
 
@@ -106,14 +109,14 @@ class Clients:
             raise IndexError(f"client index {i} is outside 0..{len(self.ids) - 1}")
         return i
 
-    def _same_names(self, record: ClientData, names: tuple[str, ...] | None) -> None:
+    def _same_names(self, record: Record, names: tuple[str, ...]) -> None:
         """Hold that all clients have the same columns in the same order."""
-        p = record.features.shape[1]
-        names = tuple(f"x{j}" for j in range(p)) if names is None else names
         if self._names is None:
             self._names = names
-        if len(self._names) != p:
-            raise UserError(f"client {record.id!r} has {p} features, but there are {len(self._names)} feature names")
+        if len(self._names) != len(names):
+            raise UserError(
+                f"client {record.id!r} has {len(names)} features or dimensions, but {len(self._names)} are named"
+            )
         if names == self._names:
             return
         missing = [name for name in self._names if name not in names]
@@ -128,6 +131,12 @@ class Clients:
             f"client {record.id!r} does not have the same feature columns as the others: it {difference}; "
             "name the features to use (in a config: [data] features = [...])"
         )
+
+    def with_prior_shares(self, shares: Any) -> "Clients":
+        """Return the same clients with other shares of the prior (None for 1/b each)."""
+        other = copy.copy(self)
+        other.prior_shares = _shares(shares, len(self.ids))
+        return other
 
     @classmethod
     def from_arrays(

@@ -9,7 +9,7 @@ Letters: n rows, p features.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fald_hpc.errors import UserError
 
 Array = NDArray[np.float64]
-Place = Literal["first", "last"] | None
 _BLOCK = 1 << 14
 
 
@@ -110,7 +109,7 @@ def apply(X: Array, mean: Array, sd: Array) -> Array:  # noqa: N803
     return (X - mean) / sd
 
 
-def undo(draws: Array, mean: Array, sd: Array, intercept: Place = None) -> Array:
+def undo(draws: Array, mean: Array, sd: Array, intercept: bool) -> Array:
     """Return parameters for the original columns from parameters for the standardised ones.
 
     Parameters
@@ -120,25 +119,22 @@ def undo(draws: Array, mean: Array, sd: Array, intercept: Place = None) -> Array
         for most models, one for every class in softmax regression.
     mean, sd : float64[p]
         As applied.
-    intercept : {"first", "last"} or None
-        Where in a block the intercept stands.
+    intercept : bool
+        Whether the last entry of a block is an intercept, as in the package's regressions.
     """
     p = mean.shape[0]
-    width = p if intercept is None else p + 1
-    blocks = draws.reshape(*draws.shape[:-1], -1, width)
-    start = 1 if intercept == "first" else 0
+    blocks = draws.reshape(*draws.shape[:-1], -1, p + intercept)
     result = np.array(blocks, dtype=np.float64)
-    result[..., start : start + p] = blocks[..., start : start + p] / sd
-    if intercept is not None:
-        place = 0 if intercept == "first" else p
+    result[..., :p] = blocks[..., :p] / sd
+    if intercept:
         for j in range(p):
-            result[..., place] = result[..., place] - result[..., start + j] * mean[j]
+            result[..., p] = result[..., p] - result[..., j] * mean[j]
     return result.reshape(draws.shape)
 
 
-def matrix(mean: Array, sd: Array, intercept: Place = None, blocks: int = 1) -> Array:
+def matrix(mean: Array, sd: Array, intercept: bool, blocks: int = 1) -> Array:
     """Return the matrix A of :func:`undo`, float64[d, d]: means become A m, covariances A S A'."""
-    width = mean.shape[0] + (intercept is not None)
+    width = mean.shape[0] + intercept
     return undo(np.eye(width * blocks), mean, sd, intercept).T.copy()
 
 

@@ -1,0 +1,91 @@
+"""What a potential is: packed data, compiled gradients, and the values and curvatures that set-up needs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fald_hpc.errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """The compiled functions of a potential, as the samplers call them (signatures in :mod:`fald_hpc.kernels.glm`)."""
+
+    label: str
+    """Distinguishes the compiled loops of different potentials."""
+    gradient: Callable[..., Any]
+    """gradient(problem, i, x, rows, out) -> rows touched: g_S(x)."""
+    difference: Callable[..., Any]
+    """difference(problem, i, x, y, kept, rows, out) -> rows touched: g_S(x) - g_S(y)."""
+    full_gradient: Callable[..., Any]
+    """full_gradient(problem, i, y, kept, out) -> rows touched: ∇U^i(y), and what ``difference`` keeps of y."""
+    cache: bool = True
+    """Whether the loops may be cached on disk."""
+    advance: Callable[..., Any] | None = None
+    """Template of a fused path in place of :func:`fald_hpc.kernels.langevin.local_steps`."""
+    fald_parts: dict[str, Any] = field(default_factory=dict)
+    vr_parts: dict[str, Any] = field(default_factory=dict)
+
+
+class Potential:
+    """Base of the potentials: U^i(x) = w_i U0(x) + Σ_j U^{i,j}(x), in nats.
+
+    Subclasses are frozen dataclasses whose fields are the model's constants.
+    """
+
+    name: ClassVar[str]
+    takes_rows: ClassVar[bool] = True
+    """False if a client is a whole distribution (Gaussian) and minibatches do not exist."""
+
+    @property
+    def kernels(self) -> Kernels:
+        """The compiled functions."""
+        raise NotImplementedError
+
+    def parameter_names(self, feature_names: Sequence[str]) -> list[str]:
+        """Return the names of the d parameters."""
+        raise NotImplementedError
+
+    def check(self, client: Any) -> None:
+        """Raise UserError if a client's data lie outside the model's range."""
+
+    def pack(self, clients: Sequence[Any], shares: np.ndarray) -> Any:
+        """Return the data of some clients, with their prior shares w_i: float64[c], as contiguous arrays."""
+        raise NotImplementedError
+
+    def kept_size(self, n_rows: int) -> int:
+        """Return how many numbers a chain keeps of its reference for ``n_rows`` rows of data."""
+        return 0
+
+    def value(self, problem: Any, i: int, x: np.ndarray) -> float:
+        """Return U^i(x) of local client i, constants dropped, in nats."""
+        raise NotImplementedError
+
+    def hessian(self, problem: Any, i: int, x: np.ndarray) -> np.ndarray:
+        """Return the Hessian of U^i at x: float64[d, d]."""
+        raise NotImplementedError
+
+    def hessian_diagonal(self, problem: Any, i: int, x: np.ndarray) -> np.ndarray:
+        """Return the diagonal of the Hessian of U^i at x: float64[d]."""
+        return np.diag(self.hessian(problem, i, x)).copy()
+
+    def row_gradients(self, problem: Any, i: int, x: np.ndarray) -> np.ndarray:
+        """Return the gradients of the rows of local client i at x, without the prior: float64[n, d]."""
+        raise NotImplementedError
+
+    def row_curvatures(self, problem: Any, i: int, x: np.ndarray) -> np.ndarray:
+        """Return an upper bound of each row's Hessian norm at x: float64[n] (spectral norm of ∇²U^{i,j})."""
+        raise NotImplementedError
+
+    def row_lengths(self, problem: Any, i: int) -> np.ndarray:
+        """Return |z_j|² of the rows of local client i where U^{i,j} depends on z_j·x and is not quadratic, else nothing."""
+        return np.empty(0)
+
+
+def check_scale(key: str, value: Any) -> float:
+    """Return a positive finite number or raise UserError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < float("inf"):
+        raise UserError(f"{key} = {value!r}: give a positive finite number.")
+    return float(value)

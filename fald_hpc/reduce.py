@@ -1,0 +1,41 @@
+"""Exact means over all clients for set-up: the mode, standardisation and curvature rest on the same sums as the chain."""
+
+import numpy as np
+
+from fald_hpc.comm import Serial
+from fald_hpc.kernels import exact_sum
+from fald_hpc.kernels.collectives import allreduce
+
+
+def mean_over_clients(values: np.ndarray, n_clients: int, group: Serial) -> np.ndarray:
+    """Return the correctly rounded mean of one array per client, equal on all ranks and on any layout.
+
+    Parameters
+    ----------
+    values : float64[c, ...]
+        Arrays of this rank's clients; finite.
+    n_clients : int
+        b, clients of all ranks of the group.
+    group : communicator
+        The ranks that together host every client once.
+
+    Raises
+    ------
+    FloatingPointError
+        If a value of any client is not finite.
+    """
+    flat = np.ascontiguousarray(values, np.float64).reshape(values.shape[0], -1)
+    largest = float(group.maximum(np.array([np.abs(flat).max(initial=0.0) if np.isfinite(flat).all() else np.inf]))[0])
+    if not largest <= 2.0**exact_sum.MAX_WINDOW:
+        raise FloatingPointError("a client's value is not finite")
+    window = exact_sum.window_for(largest)
+    width = exact_sum.grid_bits(n_clients)
+    bins = np.zeros(exact_sum.BINS * flat.shape[1])
+    for row in flat:
+        exact_sum.add(row, window, width, bins)
+    total = np.empty_like(bins)
+    if allreduce(bins, total, group.number, 0) != 0:
+        raise RuntimeError("MPI_Allreduce reported an error during set-up")
+    out = np.empty(flat.shape[1])
+    exact_sum.mean(total, float(n_clients), out)
+    return out.reshape(values.shape[1:])

@@ -1,0 +1,95 @@
+"""FALD, federated averaging Langevin dynamics: Algorithm 2 of the paper, specification section 2.
+
+Iteration k -> k+1, for every client i of b, step size γ (parameter² per nat)::
+
+    S          a minibatch of client i, uniform without replacement
+    G        = g_S(X^i)
+    X̃^i      = X^i - γ G + sqrt(2γ) ( sqrt(τ/b) Z + sqrt(1-τ) Z^i )       Z common, Z^i private, all N(0, I)
+    B        ~ Bernoulli(p_c), one coin for all clients
+    X^i      = (1/b) Σ_j X̃^j  if B,  else X̃^i
+
+With different clients the mean is biased by local steps between averagings; VR-FALD* removes that.
+With b = 1 and p_c = 1 this is SGLD, at full batch LSD (unadjusted Langevin).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from fald_hpc.kernels.averaging import PARAMETERS, exchange
+from fald_hpc.kernels.coins import AVERAGE
+from fald_hpc.kernels.jit import instantiate, placeholder
+from fald_hpc.kernels.langevin import local_steps
+from fald_hpc.kernels.recording import averaged, record_local
+from fald_hpc.kernels.schedule import next_event, stream
+from fald_hpc.kernels.state import AVERAGES, DONE
+from fald_hpc.samplers.base import Sampler
+
+gradient = placeholder("gradient")
+advance = placeholder("advance")
+
+
+def estimate(problem, state, i, s, x, rows, out):
+    """Write G = g_S(x) for local client i."""
+    return gradient(problem, i, x, rows, out)
+
+
+def segment(problem, settings, state, work, records, counts, k, soft_stop, stop, shared, lo, hi):
+    """Run chains lo..hi-1 from iteration k to the first averaging at or after soft_stop, at most to stop.
+
+    Returns
+    -------
+    status, k : int
+        A result of :mod:`fald_hpc.kernels.state`, and the iteration reached.
+    """
+    chain = stream(shared, settings.first_chain, lo)
+    while k < stop:
+        event = next_event(settings, work, chain, AVERAGE, k, min(stop, k + 1) if settings.every_step else stop)
+        if event == stop or (settings.every_step and event > k):
+            advance(problem, settings, state, work, k, event, lo, hi)
+            k = event
+            if settings.every_step:
+                status = record_local(settings, state, work, k, lo, hi, records, counts)
+                if status != DONE:
+                    return status, k
+            continue
+        advance(problem, settings, state, work, k, event + 1, lo, hi)
+        k = event + 1
+        status = exchange(settings, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+        if status != DONE:
+            return status, k
+        averaged(settings, state, work, 0, k, lo, hi, records, counts)
+        state.tally[AVERAGES] += 1
+        if k >= soft_stop:
+            break
+    return DONE, k
+
+
+@dataclass(frozen=True)
+class FALD(Sampler):
+    """Federated averaging Langevin dynamics.
+
+    Parameters
+    ----------
+    step_size : float or "auto"
+        γ, parameter² per nat; "auto" derives it from the clients' curvature (:mod:`fald_hpc.step_size`).
+    comm_prob : float
+        p_c in (0, 1]: probability that an iteration ends with averaging.
+    noise_sharing : float
+        τ in [0, 1]: share of the noise variance that is common to all clients.
+    batch_size : int or "full"
+        Rows of a minibatch; a client with fewer rows uses all of them.
+    """
+
+    name = "fald"
+    uses_reference = False
+
+    @staticmethod
+    @cache
+    def compiled(kernels):
+        """Return the compiled segment for a potential's kernels."""
+        if kernels.advance is not None:
+            steps = instantiate(kernels.advance, f"fald_{kernels.label}", cache=kernels.cache, **kernels.fald_parts)
+        else:
+            one = instantiate(estimate, f"fald_{kernels.label}", cache=kernels.cache, gradient=kernels.gradient)
+            steps = instantiate(local_steps, f"fald_{kernels.label}", cache=kernels.cache, estimate=one)
+        return instantiate(segment, f"fald_{kernels.label}", cache=kernels.cache, advance=steps)

@@ -1,0 +1,131 @@
+"""Means over all clients: one message that carries every chain, exact sums, windows widened by all ranks together."""
+
+import numpy as np
+
+from fald_hpc.kernels.collectives import allreduce
+from fald_hpc.kernels.exact_sum import BINS, HEADROOM, MAX_WINDOW, add, mean, power, window_for
+from fald_hpc.kernels.jit import jit
+from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
+
+PARAMETERS = 0
+GRADIENTS = 1
+
+
+@jit
+def _collect(values, window, width, failed, message):
+    """Add the values of this rank's clients, float64[c, s, d], to a message of s rows."""
+    c, s, d = values.shape
+    for chain in range(s):
+        row = message[chain]
+        for j in range(row.size):
+            row[j] = 0.0
+        outside = 0
+        for i in range(c):
+            outside += add(values[i, chain], window[chain], width, row)
+        row[BINS * d] = outside
+        not_finite = 0
+        if outside > 0:
+            for i in range(c):
+                for j in range(d):
+                    if not abs(values[i, chain, j]) <= power(MAX_WINDOW):
+                        not_finite += 1
+        row[BINS * d + 1] = not_finite
+        row[BINS * d + 2] = failed
+
+
+@jit
+def _widen(values, received, window, communicator, send, receive):
+    """Widen the windows of the chains whose values did not fit, by an exact maximum over all clients."""
+    c, s, d = values.shape
+    for chain in range(s):
+        largest = 0.0
+        if received[chain, BINS * d] > 0.0:
+            for i in range(c):
+                for j in range(d):
+                    largest = max(largest, abs(values[i, chain, j]))
+        send[chain] = largest
+    error = allreduce(send, receive, communicator, 1)
+    for chain in range(s):
+        if received[chain, BINS * d] > 0.0:
+            window[chain] = min(max(window_for(receive[chain]), window[chain] + 1), MAX_WINDOW)
+    return error
+
+
+@jit
+def exchange(settings, state, work, first, first_kind, second, second_kind, n_vectors, lo, hi):
+    """Average one or two vectors of every chain lo..hi-1 over all clients, in one message.
+
+    Parameters
+    ----------
+    settings, state, work
+        Records of :mod:`fald_hpc.kernels.state`.
+    first, second : float64[c, s, d]
+        Values of this rank's clients; ``second`` is read when ``n_vectors`` is 2.
+    first_kind, second_kind : int
+        ``PARAMETERS`` or ``GRADIENTS``: which window holds them.
+    n_vectors : int
+        1 or 2.
+    lo, hi : int
+        Local chains.
+
+    Returns
+    -------
+    status : int
+        ``DONE``, ``NOT_FINITE``, ``FAILED`` or ``MPI_ERROR``. After ``DONE``, ``work.received`` holds the sums, to be
+        read by :func:`finish`.
+    """
+    d = first.shape[2]
+    n = hi - lo
+    failed = 0 if work.failed[0] < 0 else 1
+    message = work.message[: n_vectors * n]
+    received = work.received[: n_vectors * n]
+    repeat = False
+    while True:
+        _collect(first[:, lo:hi], state.window[lo:hi, first_kind], settings.width, failed, message[:n])
+        if n_vectors == 2:
+            _collect(second[:, lo:hi], state.window[lo:hi, second_kind], settings.width, failed, message[n:])
+        if repeat:
+            state.tally[REPEATS] += 1
+        else:
+            state.tally[MESSAGES] += 1
+        if allreduce(message, received, settings.communicator, 0) != 0:
+            return MPI_ERROR
+        repeat = False
+        for row in range(n_vectors * n):
+            if received[row, BINS * d + 2] > 0.0:
+                return FAILED
+            if received[row, BINS * d + 1] > 0.0:
+                return NOT_FINITE
+            if received[row, BINS * d] > 0.0:
+                repeat = True
+        if not repeat:
+            return DONE
+        error = _widen(
+            first[:, lo:hi], received[:n], state.window[lo:hi, first_kind], settings.communicator,
+            work.maxima[0, :n], work.maxima[1, :n],
+        )  # fmt: skip
+        if n_vectors == 2:
+            error += _widen(
+                second[:, lo:hi], received[n:], state.window[lo:hi, second_kind], settings.communicator,
+                work.maxima[0, :n], work.maxima[1, :n],
+            )  # fmt: skip
+        if error != 0:
+            return MPI_ERROR
+
+
+@jit
+def finish(settings, work, vector, lo, hi, out):
+    """Write the means of the last exchange, its first (0) or second (1) vector, to out[lo:hi]: float64[s, d]."""
+    n = hi - lo
+    for chain in range(n):
+        mean(work.received[vector * n + chain], np.float64(settings.n_clients), out[lo + chain])
+
+
+@jit
+def set_windows(values, headroom, window):
+    """Set one window per chain from the largest magnitude on this rank (values equal on all ranks, or reduced)."""
+    for chain in range(window.size):
+        largest = 0.0
+        for j in range(values.shape[1]):
+            largest = max(largest, abs(values[chain, j]))
+        window[chain] = window_for(largest) + headroom - HEADROOM

@@ -1,0 +1,44 @@
+"""Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
+
+from fald_hpc.kernels.averaging import PARAMETERS, exchange, finish
+from fald_hpc.kernels.collectives import ALONE
+from fald_hpc.kernels.jit import jit
+from fald_hpc.kernels.state import DONE, MESSAGES
+
+
+@jit
+def record(settings, values, after, lo, hi, records, counts):
+    """Append values[lo:hi]: float64[s, d] to records: float64[s, r, d] unless iteration ``after`` is in burn-in."""
+    if after > settings.burn_in:
+        for s in range(lo, hi):
+            r = counts[s]
+            for j in range(values.shape[1]):
+                records[s, r, j] = values[s, j]
+            counts[s] = r + 1
+
+
+@jit
+def record_local(settings, state, work, after, lo, hi, records, counts):
+    """Record the average between events; all clients of the chains are on this rank, so no message is sent."""
+    if after <= settings.burn_in:
+        return DONE
+    messages = state.tally[MESSAGES]
+    alone = settings._replace(communicator=ALONE)
+    status = exchange(alone, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+    state.tally[MESSAGES] = messages
+    if status == DONE:
+        finish(settings, work, 0, lo, hi, work.average)
+        record(settings, work.average, after, lo, hi, records, counts)
+    return status
+
+
+@jit
+def averaged(settings, state, work, vector, after, lo, hi, records, counts):
+    """Take the means of the last exchange as every client's parameter and record them; ``after`` = k + 1."""
+    finish(settings, work, vector, lo, hi, state.mean)
+    for s in range(lo, hi):
+        state.averaged_at[s] = after
+        for i in range(state.theta.shape[0]):
+            for j in range(state.theta.shape[2]):
+                state.theta[i, s, j] = state.mean[s, j]
+    record(settings, state.mean, after, lo, hi, records, counts)

@@ -1,0 +1,113 @@
+"""The records that the compiled loops take: scalars of a run, the state of its chains, and work space.
+
+Letters: b all clients, c clients of this rank, s chains of this rank, d dimension, n rows of this rank's clients.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fald_hpc.kernels.exact_sum import BINS
+
+COIN_BLOCK = 1024
+FLAGS = 3
+"""Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
+
+# results of a compiled segment
+DONE, NOT_FINITE, FAILED, MPI_ERROR = range(4)
+
+# entries of State.tally
+AVERAGES, REFRESHES, MESSAGES, REPEATS, ROWS_TOUCHED, LOOP_STEP, N_TALLIES = range(7)
+
+
+class Settings(NamedTuple):
+    """Scalars of a run, equal on all ranks but for the first four."""
+
+    communicator: int  # of the ranks that share this rank's chains
+    first_client: int  # global index of local client 0
+    first_chain: int  # global index of local chain 0
+    every_step: bool  # record every iteration, not only those that average (all clients on this rank)
+    key: np.uint64  # generator key
+    n_clients: int  # b
+    width: int  # bits of a grid of the exact sums
+    step_size: float  # γ, parameter²
+    common_scale: float  # sqrt(2γτ/b)
+    private_scale: float  # sqrt(2γ(1-τ))
+    average_threshold: np.uint64  # of p_c
+    refresh_threshold: np.uint64  # of q_c
+    burn_in: int  # iterations that are not recorded
+
+
+class State(NamedTuple):
+    """State of the chains; right after an averaging (mean, reference, shift, window) is all of it."""
+
+    theta: np.ndarray  # float64[c, s, d]: X^i
+    mean: np.ndarray  # float64[s, d]: the average at the last averaging
+    reference: np.ndarray  # float64[s, d]: Y
+    shift: np.ndarray  # float64[s, d]: C
+    kept: np.ndarray  # float64[s, ...]: residuals at Y, n·K a chain
+    window: np.ndarray  # int64[s, 2]: exponents of the windows of parameters and of gradients
+    averaged_at: np.ndarray  # int64[s]: iteration before which all X^i were equal, or -1
+    tally: np.ndarray  # int64[N_TALLIES]
+
+
+class Work(NamedTuple):
+    """Work space: nothing here outlives a segment, but for the description of the minibatches."""
+
+    gradient: np.ndarray  # float64[c, s, d]: full gradients, or X^i before a step
+    message: np.ndarray  # float64[2 s, 3 d + FLAGS]
+    received: np.ndarray  # float64[2 s, 3 d + FLAGS]
+    maxima: np.ndarray  # float64[2, 2 s]: to send and received
+    average: np.ndarray  # float64[s, d]
+    pending: np.ndarray  # float64[s, d]: the next reference
+    coins: np.ndarray  # uint8[COIN_BLOCK]
+    coins_at: np.ndarray  # int64[2]: chain and first iteration of the coins
+    common: np.ndarray  # float64[s, t, d]: Z
+    private: np.ndarray  # float64[t, d]: Z^i
+    words: np.ndarray  # uint64[t * w]: random words of the minibatches
+    mark: np.ndarray  # uint8[max n_i]
+    rows: np.ndarray  # int64[max minibatch]
+    estimate: np.ndarray  # float64[d]: G
+    n_rows: np.ndarray  # int64[c]: N_i
+    batch: np.ndarray  # int64[c]: n_i
+    failed: np.ndarray  # int64[3]: local client, chain and iteration of the first failed gradient, or -1
+
+
+def new_state(c: int, s: int, d: int, kept: int) -> State:
+    """Return a zero state of c clients, s chains and d coordinates, with ``kept`` numbers a chain."""
+    return State(
+        theta=np.zeros((c, s, d)),
+        mean=np.zeros((s, d)),
+        reference=np.zeros((s, d)),
+        shift=np.zeros((s, d)),
+        kept=np.zeros((s, kept)),
+        window=np.zeros((s, 2), np.int64),
+        averaged_at=np.full(s, -1, np.int64),
+        tally=np.zeros(N_TALLIES, np.int64),
+    )
+
+
+def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int) -> Work:
+    """Return work space for s chains and d coordinates; ``n_words`` random words pick the largest minibatch."""
+    c = n_rows.size
+    # noise of as many iterations as stay in the second-level cache beside the clients' data
+    t = int(min(max(1, 32768 // (s * d)), 256))
+    return Work(
+        gradient=np.zeros((c, s, d)),
+        message=np.zeros((2 * s, BINS * d + FLAGS)),
+        received=np.zeros((2 * s, BINS * d + FLAGS)),
+        maxima=np.zeros((2, 2 * s)),
+        average=np.zeros((s, d)),
+        pending=np.zeros((s, d)),
+        coins=np.zeros(COIN_BLOCK, np.uint8),
+        coins_at=np.full(2, -2, np.int64),
+        common=np.zeros((s, t, d)),
+        private=np.zeros((t, d)),
+        words=np.zeros(t * n_words, np.uint64),
+        mark=np.zeros(max(1, int(n_rows.max(initial=0))), np.uint8),
+        rows=np.zeros(max(1, int(batch.max(initial=0))), np.int64),
+        estimate=np.zeros(d),
+        n_rows=n_rows.astype(np.int64),
+        batch=batch.astype(np.int64),
+        failed=np.full(3, -1, np.int64),
+    )
