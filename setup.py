@@ -11,6 +11,7 @@ setup(
     packages=[
         "fald_hpc",
         "fald_hpc.cli",
+        "fald_hpc.config",
         "fald_hpc.data",
         "fald_hpc.examples",
         "fald_hpc.kernels",

@@ -1,6 +1,6 @@
 """The clients that a configuration describes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fald_hpc.config.schema import Config
 
@@ -24,7 +24,12 @@ def clients(config: Config) -> "Clients":
     shares = None if data.prior_shares == "equal" else data.prior_shares
     if data.example is not None:
         return EXAMPLES[data.example]().with_prior_shares(shares)
-    columns = {"label": data.label, "features": data.features, "weight": data.weight, "offset": data.offset}
+    columns: dict[str, Any] = {
+        "label": data.label,
+        "features": data.features,
+        "weight": data.weight,
+        "offset": data.offset,
+    }
     if data.folder is not None:
         kind = "gaussian" if config.target.potential == "gaussian" else "rows"
         return Clients.from_folder(config.path(data.folder), kind, **columns, prior_shares=shares)
@@ -33,6 +38,4 @@ def clients(config: Config) -> "Clients":
         table = data.partition
         partition = Partition(table.scheme, table.clients, table.seed, table.alpha, table.classes_per_client)
     assert data.file is not None  # one of the three is set: checked with the configuration
-    return Clients.from_file(
-        config.path(data.file), data.client_column, partition, **columns, prior_shares=shares
-    )
+    return Clients.from_file(config.path(data.file), data.client_column, partition, **columns, prior_shares=shares)

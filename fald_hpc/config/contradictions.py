@@ -26,11 +26,15 @@ def _target(config: Config) -> None:
         if default is MISSING and getattr(target, key, None) is None:
             raise UserError(f"[target] {key} is needed with potential = {target.potential!r}")
     if target.potential == "softmax" and "classes" not in target.model_fields_set:
-        raise UserError("[target] classes is needed with potential = 'softmax': the number of classes, labels 0, 1, ...")
+        raise UserError(
+            "[target] classes is needed with potential = 'softmax': the number of classes, labels 0, 1, ..."
+        )
     if target.potential == "custom":
         file, mark, name = (target.function or "").rpartition(":")
         if not mark or not file.endswith(".py") or not name.isidentifier():
-            raise UserError(f'[target] function = {target.function!r} must be a file and a name, as in "model.py:gradient"')
+            raise UserError(
+                f'[target] function = {target.function!r} must be a file and a name, as in "model.py:gradient"'
+            )
     if config.data.offset is not None and target.potential not in ("poisson", "custom"):
         raise UserError(f"[data] offset has no meaning with potential = {target.potential!r}; leave it out")
 
@@ -90,7 +94,9 @@ def _gaussian(config: Config) -> None:
     if not gaussian:
         return
     if data.file is not None:
-        raise UserError("[data] file does not go with potential = 'gaussian'; use folder, with one .npz file per client")
+        raise UserError(
+            "[data] file does not go with potential = 'gaussian'; use folder, with one .npz file per client"
+        )
     for key in ("label", "features", "weight"):
         if getattr(data, key) is not None:
             raise UserError(f"[data] {key} has no meaning with potential = 'gaussian'; leave it out")

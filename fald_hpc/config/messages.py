@@ -18,7 +18,7 @@ def tables() -> dict[str, type[BaseModel]]:
 
 
 def check_keys(raw: dict[str, Any]) -> None:
-    """Raise UserError for the first table or key that does not exist, or has no meaning for the sampler or potential."""
+    """Raise UserError for the first key that does not exist or has no meaning for the sampler or potential."""
     known = tables()
     for name, content in raw.items():
         if name not in known:

@@ -159,9 +159,9 @@ class Config(Table):
 
     target: Target = Field(description="a table [target]")
     data: Data = Field(description="a table [data]")
-    sampler: Sampler = Field(default_factory=Sampler, description="a table [sampler]")
+    sampler: Sampler = Field(default_factory=lambda: Sampler.model_validate({}), description="a table [sampler]")
     run: RunTable = Field(description="a table [run]")
-    output: Output = Field(default_factory=Output, description="a table [output]")
+    output: Output = Field(default_factory=lambda: Output.model_validate({}), description="a table [output]")
 
     _folder: Path = PrivateAttr(default=Path("."))
 
@@ -204,9 +204,9 @@ class Config(Table):
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the resolved configuration as plain data (JSON, TOML); paths as written, keys without a value left out.
+        """Return the resolved configuration as plain data (JSON, TOML), paths as written.
 
-        ``from_dict`` makes the same configuration of it.
+        Keys without a value are left out; ``from_dict`` makes the same configuration of it.
         """
         from fald_hpc.config.names import potential_keys
 

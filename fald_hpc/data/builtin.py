@@ -110,7 +110,7 @@ def gaussian_table1() -> Clients:
 
 
 def quickstart_regression() -> Clients:
-    """Return 5 clients with 30 to 150 simulated rows of a linear regression: intercept 1, slopes 2 and -1, noise sd 0.5.
+    """Return 5 clients with 30 to 150 simulated rows: intercept 1, slopes 2 and -1, noise sd 0.5.
 
     The clients' features have different means, so that local steps pull the clients apart.
     """

@@ -239,7 +239,9 @@ class Clients:
         ids = [name for name, _ in found]
         paths = [file for _, file in found]
         if kind == "gaussian":
-            return cls(ids, lambda order: (_gaussian(ids[i], paths[i]) for i in order), kind=kind, prior_shares=prior_shares)
+            return cls(
+                ids, lambda order: (_gaussian(ids[i], paths[i]) for i in order), kind=kind, prior_shares=prior_shares
+            )
         if kind != "rows":
             raise UserError(f"the kind of clients must be 'rows' or 'gaussian', not {kind!r}")
         columns = Columns(label, None if features is None else _texts(features), weight, offset)

@@ -32,7 +32,9 @@ class Columns:
 
     def __post_init__(self) -> None:
         """Refuse a column with two roles."""
-        named = [c for c in (self.label, self.weight, self.offset, self.client, *(self.features or ())) if c is not None]
+        named = [
+            c for c in (self.label, self.weight, self.offset, self.client, *(self.features or ())) if c is not None
+        ]
         twice = sorted({c for c in named if named.count(c) > 1})
         if twice:
             raise UserError(f"the column {twice[0]!r} is named twice among label, features, weight, offset and client")
@@ -58,7 +60,9 @@ class Columns:
         roles = {self.label, self.weight, self.offset, self.client}
         features = self.features or tuple(c for c in available if c not in roles)
         if not features:
-            raise UserError(f"{where}: there is no feature column beside the label; the columns are {listing(available)}")
+            raise UserError(
+                f"{where}: there is no feature column beside the label; the columns are {listing(available)}"
+            )
         for name in (*features, *(role for role in roles if role is not None)):
             if available.count(name) > 1:
                 raise UserError(f"{where}: the column {name!r} appears twice in the header; rename one of them")

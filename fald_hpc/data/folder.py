@@ -37,12 +37,16 @@ def list_clients(folder: Path) -> list[tuple[str, Path]]:
             continue
         path = folder / name
         if is_folder:
-            raise UserError(f"{path}: this is a folder, but every client is one file; move it out of the clients' folder")
+            raise UserError(
+                f"{path}: this is a folder, but every client is one file; move it out of the clients' folder"
+            )
         if ending.lower() not in SUFFIXES:
             raise UserError(f"{path}: a client's file must end in .npz, .csv or .parquet; move other files elsewhere")
         if stem in clients:
             raise UserError(f"{path}: the client id {stem!r} appears twice (also {clients[stem].name})")
         clients[stem] = path
     if not clients:
-        raise UserError(f"{folder}: there is no client in this folder; it needs one .npz, .csv or .parquet file for each")
+        raise UserError(
+            f"{folder}: there is no client in this folder; it needs one .npz, .csv or .parquet file for each"
+        )
     return sorted(clients.items())

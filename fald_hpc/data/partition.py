@@ -6,6 +6,7 @@ a client with too few rows is drawn again a bounded number of times; then an err
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ class Partition:
 
 
 def partition(
-    X: Any,  # noqa: N803
+    X: Any,
     y: Any,
     scheme: str,
     clients: int,
@@ -203,7 +204,7 @@ def _two_digits(value: float) -> float:
 def _cut(rows: NDArray[np.int64], marks: Sequence[int]) -> Parts:
     """Cut rows at the marks; the last part takes the rest."""
     bounds = [0, *marks, rows.size]
-    return [np.sort(rows[a:z]) for a, z in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [np.sort(rows[a:z]) for a, z in pairwise(bounds)]
 
 
 def _marks(shares: Sequence[float], n: int) -> list[int]:

@@ -28,7 +28,7 @@ class Standardisation:
     sd: Array
 
 
-def moments_rows(X: Array, centre: Array | None = None) -> Array:  # noqa: N803
+def moments_rows(X: Array, centre: Array | None = None) -> Array:
     """Return (n, sums of x - centre, sums of (x - centre)²) of one client, float64[1 + 2p].
 
     Rows are added one after the other, so the bits depend on the client's rows only.
@@ -45,7 +45,7 @@ def moments_rows(X: Array, centre: Array | None = None) -> Array:  # noqa: N803
     return np.concatenate([[float(n)], total])
 
 
-def extremes(X: Array) -> Array:  # noqa: N803
+def extremes(X: Array) -> Array:
     """Return (largest x, largest -x, largest |x|) of every column of one client, float64[3p]; -inf without rows."""
     p = X.shape[1]
     if X.shape[0] == 0:
@@ -104,7 +104,7 @@ def fit(
     return Standardisation(mean, sd)
 
 
-def apply(X: Array, mean: Array, sd: Array) -> Array:  # noqa: N803
+def apply(X: Array, mean: Array, sd: Array) -> Array:
     """Return the standardised features, float64[n, p]."""
     return (X - mean) / sd
 
