@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from oracles import averages, closed_forms, exact, messages, models, moments, quadratics, recursions, titanic
 from oracles import transcription as tr
 
