@@ -29,7 +29,7 @@ class CheckpointWarning(UserWarning):
     """The newest checkpoint is damaged; an older one is used."""
 
 
-def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> list[bytes | memoryview]:
+def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> list[bytes]:
     """Return a checkpoint's content in parts; joined, they are the file.
 
     Raises
@@ -45,9 +45,9 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> list[byte
         # ascontiguousarray would make a 0-dimensional array 1-dimensional.
         array = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
         fields.append([name, array.dtype.str, list(array.shape)])
-        data.append(memoryview(array.reshape(-1).view(np.uint8)))
+        data.append(array.tobytes())
     header = json.dumps({"arrays": fields, "meta": dict(meta)}, sort_keys=True, allow_nan=False).encode()
-    parts: list[bytes | memoryview] = [MAGIC, b"%d\n" % len(header), header, *data]
+    parts: list[bytes] = [MAGIC, b"%d\n" % len(header), header, *data]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -114,7 +114,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[st
         There are checkpoints and none is sound.
     """
     folder = Path(folder)
-    damaged = []
+    damaged: list[str] = []
     for name in ("next", "newest", "previous"):
         try:
             content = (folder / name).read_bytes()

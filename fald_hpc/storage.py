@@ -99,9 +99,9 @@ class DrawStore:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, names: Sequence[str], chains: int, capacity: int) -> None:
-        double = [name for i, name in enumerate(names) if name in set(names[:i])] if len(set(names)) < len(names) else []
-        if double:
-            raise UserError(f"two parameters are called {double[0]!r}: give the features different names")
+        if len(set(names)) < len(names):
+            double = next(name for name in names if list(names).count(name) > 1)
+            raise UserError(f"two parameters are called {double!r}: give the features different names")
         self.names, self.capacity = tuple(names), capacity
         self.start = self.thin = 1
         self.seen = np.zeros(chains, np.int64)

@@ -37,7 +37,9 @@ def chunk_draws(chains: int, dimension: int) -> int:
     return draws
 
 
-def documents(names: Sequence[str], chains: int, draws: int, thin: int, generation: int, seal: bool) -> dict[str, bytes]:
+def documents(
+    names: Sequence[str], chains: int, draws: int, thin: int, generation: int, seal: bool
+) -> dict[str, bytes]:
     """Return every file of a store but the chunks of ``theta``, by path.
 
     Parameters
