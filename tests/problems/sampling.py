@@ -1,0 +1,21 @@
+"""Runs of the package in one line, and their draws chain by chain."""
+
+import warnings
+
+import numpy as np
+
+import fald_hpc
+from problems.cases import Case
+
+
+def run(case: Case, sampler, steps: int, **options):
+    """Sample a problem; a refresh more frequent than the averaging, which warns, is as good as any here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fald_hpc.sample(case.potential, case.clients, sampler, steps=steps, **options)
+
+
+def draws(result) -> list[np.ndarray]:
+    """Return the records of each chain, float64[r, d], without the padding of chains with a schedule of their own."""
+    values = np.asarray(result.draws)
+    return [x[~np.isnan(x).any(axis=1)] for x in values]

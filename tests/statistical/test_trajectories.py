@@ -1,0 +1,111 @@
+"""Paths of every sampler against the transcription fed the same draws (specification, section 3 item 4).
+
+The tolerance is 1e-12 of the largest parameter on the path: the two differ in the order of their sums and in shortcuts
+such as kept residuals, a few units in the last place a step, which the drift contracts.
+"""
+
+import numpy as np
+import pytest
+from problems import cases, sampling
+from problems.draws import CounterDraws
+
+from fald_hpc import FALD, VRFALDStar
+from oracles import transcription as tr
+
+SEED = 42
+TOLERANCE = 1e-12
+
+
+def start(case):
+    """Return a starting point away from the mode."""
+    return np.random.default_rng(5).standard_normal(case.d)
+
+
+def transcribed(case, sampler, steps, chain, shared, fault=None):
+    """Run the transcription of one chain."""
+    variance_reduced = isinstance(sampler, VRFALDStar)
+    batch = None if sampler.batch_size == "full" else sampler.batch_size
+    q = sampler.refresh_prob if variance_reduced else 1.0
+    return tr.run(
+        case.model,
+        start(case),
+        steps,
+        CounterDraws(SEED, chain, case.model.rows, case.d, sampler.comm_prob, q, batch, shared),
+        step_size=sampler.step_size,
+        noise_sharing=sampler.noise_sharing,
+        variance_reduced=variance_reduced,
+        fault=fault,
+    )
+
+
+def distance(got, path, every_step=False):
+    """Return the largest difference of the records, relative to the largest parameter."""
+    expected = path.means if every_step else path.means[path.averaged]
+    assert got.shape == expected.shape
+    assert np.all(np.isfinite(got))
+    return np.max(np.abs(got - expected)) / np.max(np.abs(expected))
+
+
+def samplers(case):
+    """Return the settings that a problem is run with: both samplers, full gradients and minibatches."""
+    common = dict(step_size=case.step_size, comm_prob=0.15)
+    found = {
+        "fald": FALD(**common, noise_sharing=0.3),
+        "fald-common-noise": FALD(**common, noise_sharing=1.0),
+        "vr": VRFALDStar(**common, refresh_prob=0.1, noise_sharing=0.3),
+        "vr-frequent-refresh": VRFALDStar(**common, refresh_prob=0.5, noise_sharing=0.0),
+    }
+    if case.potential.takes_rows:
+        found["fald-minibatch"] = FALD(**common, noise_sharing=0.3, batch_size=2)
+        found["vr-minibatch"] = VRFALDStar(**common, refresh_prob=0.1, noise_sharing=0.3, batch_size=2)
+        found["vr-one-row"] = VRFALDStar(**common, refresh_prob=0.3, noise_sharing=1.0, batch_size=1)
+        found["vr-most-rows"] = VRFALDStar(**common, refresh_prob=0.1, noise_sharing=0.0, batch_size=7)
+    return found
+
+
+CONFIGURATIONS = [(name, label) for name in cases.NAMES for label in samplers(cases.case(name))]
+
+
+@pytest.mark.parametrize(("name", "label"), CONFIGURATIONS)
+@pytest.mark.parametrize("schedule", ["shared", "independent"])
+def test_path_equals_the_transcription(name, label, schedule):
+    """2000 steps of two chains, the second of which is compared, at every communication time."""
+    case = cases.case(name)
+    sampler = samplers(case)[label]
+    steps = 2000
+    run = sampling.run(case, sampler, steps, chains=2, seed=SEED, burn_in=0, init=start(case), schedule=schedule)
+    path = transcribed(case, sampler, steps, 1, schedule == "shared")
+    assert distance(sampling.draws(run)[1], path) < TOLERANCE
+
+
+@pytest.mark.parametrize("label", ["fald-minibatch", "vr-minibatch"])
+def test_path_recorded_at_every_step(label):
+    """Between communications too: 6000 steps."""
+    case = cases.case("logistic")
+    sampler = samplers(case)[label]
+    run = sampling.run(case, sampler, 6000, chains=1, seed=SEED, burn_in=0, init=start(case), record="every-step")
+    assert distance(sampling.draws(run)[0], transcribed(case, sampler, 6000, 0, True), every_step=True) < TOLERANCE
+
+
+@pytest.mark.parametrize("fault", tr.FAULTS)
+def test_every_fault_leaves_the_path(fault):
+    """Negative control: the comparison above sees each wrong sampler from afar (at 10^6 times the tolerance)."""
+    case = cases.case("logistic")
+    sampler = samplers(case)["vr-minibatch"]
+    run = sampling.run(case, sampler, 1000, chains=1, seed=SEED, burn_in=0, init=start(case))
+    got = sampling.draws(run)[0]
+    assert distance(got, transcribed(case, sampler, 1000, 0, True)) < TOLERANCE
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = transcribed(case, sampler, 1000, 0, True, fault=fault)
+    expected = wrong.means[wrong.averaged]
+    assert not np.max(np.abs(got - expected)) / np.max(np.abs(got)) < 1e6 * TOLERANCE
+
+
+def test_another_seed_gives_another_path():
+    case = cases.case("gaussian")
+    sampler = samplers(case)["vr"]
+    a, b = (
+        sampling.draws(sampling.run(case, sampler, 200, chains=1, seed=s, burn_in=0, init=start(case)))[0]
+        for s in (SEED, SEED + 1)
+    )
+    assert a.shape != b.shape or not np.array_equal(a, b)
