@@ -13,12 +13,17 @@ def summary(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Print mean, sd, MCSE, ESS and R-hat of every parameter."""
+    from fald_hpc.summary import dumps, read
+
     if json:
-        print((folder / "summary.json").read_text(encoding="utf-8"), end="")
+        print(dumps(read(folder)), end="")
     else:
         show(folder)
 
 
 def show(folder: Path) -> None:
     """Print the posterior table of a run and where its results are."""
-    raise NotImplementedError(folder)
+    from fald_hpc.summary import read, text
+
+    print(text(read(folder)))
+    print(f"results: {folder} (draws.zarr, summary.json, manifest.json)")
