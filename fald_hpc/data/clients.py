@@ -95,6 +95,8 @@ class Clients:
                     "all clients need the same"
                 )
             width = shape
+            if names is not None and len(names) != shape:
+                raise UserError(f"client {record.id!r} has {shape} features, but {len(names)} feature names are given")
             self._same_names(record, tuple(f"x{j}" for j in range(shape)) if names is None else names)
             result.append(record)
         return result
