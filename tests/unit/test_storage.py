@@ -1,6 +1,7 @@
 """The draws' store: the same bytes however the draws arrive, readable when killed, opened by plain xarray and ArviZ."""
 
 import hashlib
+import itertools
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def feed(store, x, edges):
     edges = np.asarray(edges)
     if edges.ndim == 1:
         edges = np.repeat(edges[:, None], x.shape[0], axis=1)
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in itertools.pairwise(edges):
         counts = last - first
         records = np.full((x.shape[0], counts.max(), x.shape[2]), np.nan)
         for i, n in enumerate(counts):
@@ -315,7 +316,8 @@ def test_chunks_of_a_single_draw(tmp_path, monkeypatch):
 
 def test_imports_stay_light():
     code = (
-        "import sys; from fald_hpc import storage, checkpoint, durable, summary; from fald_hpc.metrics import diagnostics;"
+        "import sys; from fald_hpc import storage, checkpoint, durable, summary;"
+        "from fald_hpc.metrics import diagnostics;"
         "storage.DrawStore.create(None, ('a',), 1, capacity=10);"
         "print(sorted({'xarray', 'arviz', 'matplotlib', 'pandas', 'mpi4py', 'pyarrow'} & set(sys.modules)))"
     )
