@@ -42,6 +42,15 @@ class Serial:
         """Return every rank's array on rank 0, in rank order; None elsewhere. Shapes may differ."""
         return [array]
 
+    def share_array(self, array: np.ndarray | None) -> np.ndarray:
+        """Return rank 0's array on every rank; the others pass None."""
+        assert array is not None
+        return array
+
+    def in_turn(self, action: Callable[[], None]) -> None:
+        """Do something on one rank of every node first, then on the others: they find what it left in a cache."""
+        action()
+
     def maximum(self, array: np.ndarray) -> np.ndarray:
         """Return the elementwise maximum over all ranks: float64 of any shape, equal on all ranks."""
         return np.array(array, np.float64)
@@ -114,6 +123,28 @@ class Mpi(Serial):
             self._comm.Recv(part.reshape(-1).view(np.uint8), source=source, tag=7)
             parts.append(part)
         return parts
+
+    def share_array(self, array: np.ndarray | None) -> np.ndarray:
+        """Return rank 0's array on every rank."""
+        header = None if array is None else [array.dtype.str, list(array.shape)]
+        dtype, shape = self.share(header)
+        buffer = np.ascontiguousarray(array) if self.rank == 0 else np.empty(tuple(shape), np.dtype(dtype))
+        self._comm.Bcast(buffer.reshape(-1).view(np.uint8), root=0)
+        return buffer
+
+    def in_turn(self, action: Callable[[], None]) -> None:
+        """Do something on one rank of every node first, then on the others."""
+        node = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
+        first = node.Get_rank() == 0
+        node.Free()
+        error: BaseException | None = None
+        for turn in (True, False):
+            if first == turn:
+                try:
+                    action()
+                except Exception as found:
+                    error = found
+            self.together(error)
 
     def maximum(self, array: np.ndarray) -> np.ndarray:
         """Return the elementwise maximum over all ranks."""

@@ -1,7 +1,6 @@
 """Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
 
 from fald_hpc.kernels.averaging import PARAMETERS, exchange, finish
-from fald_hpc.kernels.collectives import ALONE
 from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, MESSAGES
 
@@ -19,12 +18,11 @@ def record(settings, values, after, lo, hi, records, counts):
 
 @jit
 def record_local(settings, state, work, after, lo, hi, records, counts):
-    """Record the average between events; all clients of the chains are on this rank, so no message is sent."""
+    """Record the average between events; the communicator is ``ALONE``, so no message is sent."""
     if after <= settings.burn_in:
         return DONE
     messages = state.tally[MESSAGES]
-    alone = settings._replace(communicator=ALONE)
-    status = exchange(alone, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+    status = exchange(settings, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
     state.tally[MESSAGES] = messages
     if status == DONE:
         finish(settings, work, 0, lo, hi, work.average)

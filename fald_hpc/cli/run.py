@@ -42,12 +42,29 @@ def run(
     folder = out or Path("runs") / Path(source).stem
 
     report = None
-    if communicator.rank == 0 and not quiet:
-        from fald_hpc.cli import progress
+    if communicator.rank == 0:
+        _announce(cfg, communicator, folder)
+        if not quiet:
+            from fald_hpc.cli import progress
 
-        report = progress.reporter()
+            report = progress.reporter()
     try:
         execute.execute(cfg, folder, comm=communicator, resume=resume, overwrite=overwrite, progress=report)
+    except (UserError, KeyboardInterrupt):
+        raise
+    except (chains.Divergence, chains.GradientFailure) as error:
+        # All ranks stop at the same step with the same sentence: rank 0 says it.
+        if communicator.rank == 0:
+            print(f"fald: {error}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+    except comm.RankError:
+        raise typer.Exit(FAILED) from None  # the rank that raised shows its traceback
+    except Exception:
+        if communicator.size == 1:
+            raise
+        # A fault of the program on this rank: the others may wait for it for ever.
+        print(f"fald: rank {communicator.rank} failed:\n{traceback.format_exc()}", file=sys.stderr)
+        communicator.abort(FAILED)
     finally:
         if report is not None:
             report.close()

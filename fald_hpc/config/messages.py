@@ -1,5 +1,6 @@
 """Sentences for keys that are unknown, missing or of the wrong type or range."""
 
+import json
 import typing
 from typing import Any
 
@@ -24,7 +25,7 @@ def check_keys(raw: dict[str, Any]) -> None:
         if name not in known:
             owners = [table for table, model in known.items() if name in model.model_fields]
             hint = f"; the key {name!r} belongs to [{owners[0]}]" if owners else nearest(name, known)
-            raise UserError(f"there is no table [{name}]{hint}; the tables are {', '.join(f'[{t}]' for t in known)}")
+            raise UserError(f"there is no table {name!r}{hint}; the tables are {', '.join(f'[{t}]' for t in known)}")
         if not isinstance(content, dict):
             raise UserError(f"{name} = {show(content)} is not allowed: it must be a table [{name}]")
         for key in content:
@@ -106,7 +107,7 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     try:
-        text = f'"{value}"' if isinstance(value, str) else repr(value)
+        text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
     except ValueError:  # an integer of thousands of digits
         text = "a very long number"
     return text if len(text) <= 60 else text[:57] + "..."

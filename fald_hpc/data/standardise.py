@@ -39,7 +39,8 @@ def moments_rows(X: Array, centre: Array | None = None) -> Array:
         block = X[start : start + _BLOCK]
         if centre is not None:
             block = block - centre
-        both = np.concatenate([total[None, :], np.concatenate([block, block * block], axis=1)])
+        with np.errstate(over="ignore"):  # infinity is refused by fit()
+            both = np.concatenate([total[None, :], np.concatenate([block, block * block], axis=1)])
         # a running sum has one order of addition; a plain sum may have several
         total = np.add.accumulate(both, axis=0)[-1]
     return np.concatenate([[float(n)], total])

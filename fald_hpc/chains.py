@@ -1,0 +1,249 @@
+"""The chains of one rank: their compiled loop, its state and its work space. Everything here is between two segments."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fald_hpc.comm import Serial
+from fald_hpc.federation import Federation
+from fald_hpc.kernels import averaging, coins, exact_sum, minibatch, noise
+from fald_hpc.kernels import state as records
+from fald_hpc.layout import Layout
+from fald_hpc.samplers.base import Sampler
+
+RECORD_BYTES = 1 << 24
+"""Memory of the records of one segment on a rank, in bytes; bounds the iterations of a segment."""
+
+
+class Divergence(RuntimeError):
+    """A parameter or gradient is no longer a finite number."""
+
+
+class GradientFailure(RuntimeError):
+    """A user's gradient raised."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How iterations are cut into events and records.
+
+    Attributes
+    ----------
+    shared : bool
+        One sequence of coins for all chains, else one for each chain.
+    every_step : bool
+        Record every iteration instead of those that average.
+    burn_in : int
+        Iterations that are not recorded.
+    """
+
+    shared: bool = True
+    every_step: bool = False
+    burn_in: int = 0
+
+
+def batch_sizes(n_rows: np.ndarray, batch_size: int | str) -> np.ndarray:
+    """Return n_i = min(batch_size, N_i) of some clients: int64[c]."""
+    return n_rows.copy() if batch_size == "full" else np.minimum(n_rows, int(batch_size))
+
+
+class Chains:
+    """The chains of one rank.
+
+    Parameters
+    ----------
+    federation : Federation
+        The clients.
+    sampler : Sampler
+        With a number as step size.
+    schedule : Schedule
+        Events and records.
+    layout, rank
+        Which chains and clients are here.
+    key : uint64
+        Generator key.
+    communicator : communicator
+        The ranks that share these chains.
+    """
+
+    def __init__(
+        self, federation: Federation, sampler: Sampler, schedule: Schedule, layout: Layout, rank: int, key: np.uint64
+    ) -> None:
+        self.federation, self.sampler, self.schedule = federation, sampler, schedule
+        self.indices = layout.chains(rank)
+        self.clients = layout.clients(rank)
+        s, d, c = len(self.indices), federation.dimension, len(self.clients)
+        b = federation.n_clients
+        gamma, tau = float(sampler.step_size), sampler.noise_sharing
+        refresh = getattr(sampler, "refresh_prob", 1.0)
+        self.settings = records.Settings(
+            communicator=federation.group.number,
+            first_client=int(self.clients.start),
+            first_chain=int(self.indices.start),
+            every_step=schedule.every_step,
+            key=key,
+            n_clients=b,
+            width=exact_sum.grid_bits(b),
+            step_size=gamma,
+            common_scale=math.sqrt(2.0 * gamma * tau / b),
+            private_scale=math.sqrt(2.0 * gamma * (1.0 - tau)),
+            average_threshold=coins.threshold(sampler.comm_prob),
+            refresh_threshold=coins.threshold(refresh),
+            burn_in=schedule.burn_in,
+        )
+        batch = batch_sizes(federation.n_rows, sampler.batch_size)
+        words = max(
+            (minibatch.n_words(int(n), int(m)) for n, m in zip(federation.n_rows, batch, strict=True)), default=0
+        )
+        kept = federation.potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
+        self.state = records.new_state(c, s, d, kept)
+        self.work = records.new_work(s, d, federation.n_rows, batch, words)
+        self.counts = np.zeros(s, np.int64)
+        largest_group = len(layout.chains(0))
+        self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)
+        """Iterations of a segment at most, the same on every rank."""
+        self.records = np.zeros((s, 1, d))
+        kernels = federation.potential.kernels
+        self._segment = sampler.compiled(kernels)
+        self._refresh = sampler.compiled_refresh(kernels) if sampler.uses_reference else None  # type: ignore[attr-defined]
+
+    def compile(self) -> None:
+        """Compile the loop, or load it from the disk cache, by running it over no iteration."""
+        n = len(self.indices)
+        self._segment(
+            self.federation.problem, self.settings, self.state, self.work, self.records, self.counts,
+            0, 0, 0, self.schedule.shared, 0, n,
+        )  # fmt: skip
+
+    def start(self, x: np.ndarray) -> None:
+        """Put all clients of each chain to x: float64[s, d], with Y = x and C its mean gradient: one message."""
+        self.state.theta[:] = x
+        self.state.mean[:] = x
+        self.state.averaged_at[:] = 0
+        # steps move a parameter by noise even from 0: the window must hold that too
+        scale = max(math.sqrt(2.0 * float(self.sampler.step_size)), 1e-100)
+        averaging.set_windows(
+            np.maximum(np.abs(x), scale), exact_sum.HEADROOM, self.state.window[:, averaging.PARAMETERS]
+        )
+        if self._refresh is None:
+            return
+        largest = np.zeros(len(self.indices))
+        for s in range(x.shape[0]):
+            for i in range(len(self.clients)):
+                gradient = np.abs(self.federation.client_gradient(i, x[s]))
+                largest[s] = max(largest[s], gradient.max()) if np.isfinite(gradient).all() else np.inf
+        largest = self.federation.group.maximum(largest)
+        if not (largest <= 2.0**exact_sum.MAX_WINDOW).all():
+            raise Divergence(
+                f"the gradient at the start of chain {self.indices[int(np.argmax(largest))]} is not finite: "
+                'start nearer to the mode (init = "mode") or rescale the data.'
+            )
+        averaging.set_windows(largest[:, None], exact_sum.HEADROOM, self.state.window[:, averaging.GRADIENTS])
+        self.work.pending[:] = x
+        self._move_reference(0)
+
+    def _move_reference(self, k: int) -> None:
+        assert self._refresh is not None
+        status = self._refresh(
+            self.federation.problem, self.settings, self.state, self.work, k, 0, len(self.indices)
+        )
+        self._raise(status, k)
+
+    def restore_kept(self) -> None:
+        """Recompute what is kept of the reference after a resume; no message is sent."""
+        out = np.empty(self.federation.dimension)
+        for s in range(len(self.indices)):
+            for i in range(len(self.clients)):
+                self.federation.potential.kernels.full_gradient(
+                    self.federation.problem, i, self.state.reference[s], self.state.kept[s], out
+                )
+
+    def run(self, k: int, target: int, steps: int) -> int:
+        """Run a segment from iteration k and return the iteration reached.
+
+        With shared coins and records at communication times it ends right after the first averaging at or after
+        ``target`` (the state then is the same on every client), else at ``target`` exactly; never after ``steps``.
+
+        Raises
+        ------
+        Divergence, GradientFailure
+            On every rank of the group.
+        """
+        to_averaging = self.schedule.shared and not self.schedule.every_step
+        stop = steps if to_averaging else min(target, steps)
+        needed = target - k + 1
+        if self.records.shape[1] < needed:
+            self.records = np.zeros((len(self.indices), needed, self.federation.dimension))
+        self.counts[:] = 0
+        n = len(self.indices)
+        parts = [(0, n)] if self.schedule.shared else [(s, s + 1) for s in range(n)]
+        reached = k
+        for lo, hi in parts:
+            status, reached = self._segment(
+                self.federation.problem, self.settings, self.state, self.work, self.records, self.counts,
+                k, target, stop, self.schedule.shared, lo, hi,
+            )  # fmt: skip
+            self._raise(status, int(reached))
+        return int(reached)
+
+    def _raise(self, status: int, k: int) -> None:
+        """Turn the result of a segment into an exception that names client, chain and step."""
+        if status == records.DONE:
+            return
+        if status == records.MPI_ERROR:
+            raise RuntimeError(f"MPI_Allreduce reported an error at step {k}.")
+        client, chain = self._culprit(status)
+        if status == records.FAILED:
+            failed_at = int(self.work.failed[2]) if client is not None else k
+            where = f"client {client}, chain {chain}" if client is not None else "another rank"
+            raise GradientFailure(f"the gradient failed at {where}, step {failed_at}")
+        where = f"client {client}, chain {chain}" if client is not None else "another rank"
+        raise Divergence(
+            f"a value of {where} was not finite by step {k} (step_size = {self.sampler.step_size:g}): "
+            "take a smaller step size, fewer steps between averagings (a larger comm_prob) or a start nearer to the mode."
+        )
+
+    def _culprit(self, status: int) -> tuple[int | None, int | None]:
+        """Return the global client and chain of the first failure on this rank, or Nones."""
+        if status == records.FAILED:
+            if self.work.failed[0] < 0:
+                return None, None
+            return self.settings.first_client + int(self.work.failed[0]), self.indices[int(self.work.failed[1])]
+        for values in (self.state.theta, self.work.gradient):
+            bad = np.argwhere(~(np.abs(values) <= 2.0**exact_sum.MAX_WINDOW))
+            if bad.size:
+                return self.settings.first_client + int(bad[0][0]), self.indices[int(bad[0][1])]
+        return None, None
+
+    def averaged(self, k: int) -> bool:
+        """Return whether all clients of all chains are equal before iteration k."""
+        return bool((self.state.averaged_at == k).all())
+
+
+def expected_events(
+    sampler: Sampler, schedule: Schedule, key: np.uint64, chains: range, first: int, last: int, averaged: bool = True
+) -> np.ndarray:
+    """Return (averagings, refreshes, messages) of iterations first..last-1, known from the seed.
+
+    With independent coins every chain sends its own messages; the counts are then sums over ``chains``.
+    """
+    total = np.zeros(3, np.int64)
+    thresholds = coins.threshold(sampler.comm_prob), coins.threshold(getattr(sampler, "refresh_prob", 1.0))
+    for chain in [coins.SHARED] if schedule.shared else chains:
+        equal = averaged
+        for k in range(first, last, 1 << 20):
+            out = np.empty(min(1 << 20, last - k), np.uint8)
+            coins.fill(key, chain, k, *thresholds, out)
+            *counts, equal = coins.tally(out, equal, sampler.uses_reference)
+            total += np.array(counts, np.int64)
+    return total
+
+
+def group_communicator(communicator: Serial, layout: Layout) -> Any:
+    """Return the communicator of the ranks that share this rank's chains."""
+    return communicator if layout.chain_groups == 1 else communicator.split(layout.chain_group(communicator.rank))
+
+
+__all__ = ["Chains", "Divergence", "GradientFailure", "Schedule", "batch_sizes", "expected_events", "group_communicator", "noise"]

@@ -1,0 +1,50 @@
+"""Runs and plans of a configuration: what ``fald run`` and ``fald check`` do, as functions."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from fald_hpc import config as configs
+from fald_hpc.config import Config
+from fald_hpc.potentials import by_name as potentials
+from fald_hpc.run import Run
+from fald_hpc.samplers import by_name as samplers
+from fald_hpc.sampling import sample
+
+
+def arguments(config: Config) -> dict[str, Any]:
+    """Return the arguments of :func:`fald_hpc.sample` that a configuration describes."""
+    run, sampler, output = config.run, config.sampler, config.output
+    return {
+        "potential": potentials()[config.target.potential](**config.potential_options),
+        "clients": configs.clients(config),
+        "sampler": samplers()[sampler.name](**config.sampler_options),
+        "steps": run.steps,
+        "chains": run.chains,
+        "seed": run.seed,
+        "burn_in": run.burn_in_steps,
+        "init": sampler.init,
+        "schedule": sampler.schedule,
+        "record": run.record,
+        "standardise": config.data.standardise,
+        "chain_groups": run.chain_groups,
+        "segment_steps": run.segment_steps,
+        "draws_megabytes": output.draws_megabytes,
+        "thin": output.thin,
+        "covariance": output.covariance,
+    }
+
+
+def execute(
+    config: Config,
+    out: str | os.PathLike[str] | None,
+    *,
+    comm: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Run a configuration (parameters: :func:`fald_hpc.sample`)."""
+    return sample(
+        **arguments(config), out=out, comm=comm, resume=resume, overwrite=overwrite, progress=progress
+    )

@@ -1,0 +1,109 @@
+"""A finished run: what :func:`fald_hpc.sample` returns and :func:`open_run` reads from a folder."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fald_hpc import storage, summary
+from fald_hpc.errors import UserError
+
+
+class Summary(dict[str, Any]):
+    """The summary of a run as a dictionary that prints as a table."""
+
+    def __str__(self) -> str:
+        """Return the posterior table."""
+        return summary.text(self)
+
+
+class Run:
+    """Results of a run, complete on rank 0.
+
+    Attributes
+    ----------
+    manifest : dict
+        Resolved settings, versions, layout, timers, messages.
+    path : Path or None
+        Folder of the results, None when they are in memory only.
+    """
+
+    def __init__(
+        self,
+        summary_: dict[str, Any],
+        manifest: dict[str, Any],
+        *,
+        path: Path | None = None,
+        draws: np.ndarray | None = None,
+        covariance: np.ndarray | None = None,
+    ) -> None:
+        self._summary, self.manifest, self.path = summary_, manifest, path
+        self._draws, self._covariance = draws, covariance
+
+    def summary(self) -> Summary:
+        """Return mean, sd, MCSE, ESS and R-hat of every parameter; printed, it is a table."""
+        return Summary(self._summary)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters."""
+        return [row["name"] for row in self._summary["parameters"]]
+
+    def _column(self, key: str) -> np.ndarray:
+        values = [row[key] for row in self._summary["parameters"]]
+        return np.array([np.nan if value is None else value for value in values])
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Posterior means: float64[d]."""
+        return self._column("mean")
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Posterior standard deviations: float64[d]."""
+        return self._column("sd")
+
+    @property
+    def covariance(self) -> np.ndarray | None:
+        """Posterior covariance: float64[d, d], None if only variances were kept or the run was read from a folder."""
+        return self._covariance
+
+    @property
+    def messages(self) -> dict[str, int]:
+        """Collective messages of the algorithm: made, predicted from the seed, and repeated to widen a window."""
+        return dict(self.manifest["messages"])
+
+    @cached_property
+    def draws(self) -> Any:
+        """The kept draws of the average over clients: an ``xarray.DataArray`` (chain, draw, parameter)."""
+        if self._draws is not None:
+            return storage.to_dataarray(self._draws, self.names)
+        assert self.path is not None
+        return storage.open_draws(self.path / "draws.zarr")
+
+    def to_arviz(self) -> Any:
+        """Return the draws as an ``arviz.InferenceData``."""
+        return storage.to_arviz(self.draws)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        place = f" in {self.path}" if self.path is not None else ""
+        return f"Run({self._summary['chains']} chains, {self._summary['steps']} steps{place})"
+
+
+def open_run(folder: str | Path) -> Run:
+    """Read the results of a run from its folder.
+
+    Raises
+    ------
+    UserError
+        If the folder holds no finished run.
+    """
+    path = Path(folder)
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise UserError(f"{path} holds no run: there is no readable manifest.json in it.") from None
+    return Run(summary.read(path), manifest, path=path)
