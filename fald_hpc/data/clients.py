@@ -1,7 +1,6 @@
 """All clients of a study, by name; their data are loaded only where they are asked for."""
 
 import copy
-import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fald_hpc.data import checks, records
+from fald_hpc.data.arguments import aligned, checked_ids, checked_names, checked_shares, default_ids, named
 from fald_hpc.data.columns import Columns, listing
 from fald_hpc.data.folder import list_clients
 from fald_hpc.data.partition import Partition
@@ -20,7 +20,6 @@ from fald_hpc.errors import UserError
 
 Record = ClientData | GaussianClient
 Named = tuple[Record, tuple[str, ...] | None]
-MAX_CLIENTS = 1 << 20
 
 
 class Clients:
@@ -51,9 +50,9 @@ class Clients:
         prior_shares: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        self.ids = _unique(ids)
+        self.ids = checked_ids(ids)
         self.kind = kind
-        self.prior_shares = _shares(prior_shares, len(self.ids))
+        self.prior_shares = checked_shares(prior_shares, len(self.ids))
         self.assignment: list[NDArray[np.int64]] | None = None
         self.label_table: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
         self._read = read
@@ -137,7 +136,7 @@ class Clients:
     def with_prior_shares(self, shares: Any) -> "Clients":
         """Return the same clients with other shares of the prior (None for 1/b each)."""
         other = copy.copy(self)
-        other.prior_shares = _shares(shares, len(self.ids))
+        other.prior_shares = checked_shares(shares, len(self.ids))
         return other
 
     @classmethod
@@ -163,8 +162,8 @@ class Clients:
         prior_shares : float64[b], optional
             Shares of the prior; 1/b if not given.
         """
-        ids, pairs = _named(data)
-        extra = [_aligned(weights, ids, data, "weights"), _aligned(offsets, ids, data, "offsets")]
+        ids, pairs = named(data)
+        extra = [aligned(weights, ids, data, "weights"), aligned(offsets, ids, data, "offsets")]
         loaded = []
         for i, (name, pair) in enumerate(zip(ids, pairs, strict=True)):
             if isinstance(pair, ClientData):
@@ -175,7 +174,7 @@ class Clients:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UserError(f"client {name!r}: give a pair (X, y), not {type(pair).__name__}")
             loaded.append(records.client_data(name, pair[0], pair[1], extra[0][i], extra[1][i]))
-        names = None if feature_names is None else _texts(feature_names)
+        names = None if feature_names is None else checked_names(feature_names)
         clients = cls(
             ids, lambda order: ((loaded[i], names) for i in order), prior_shares=prior_shares, feature_names=names
         )
@@ -197,7 +196,7 @@ class Clients:
             ``client-0``, ``client-1``, ... if not given.
         """
         means = checks.numbers(means, "means", 2)
-        ids = _default_ids(len(means)) if ids is None else tuple(ids)
+        ids = default_ids(len(means)) if ids is None else tuple(ids)
         for name, value in (("covariances", covariances), ("precisions", precisions), ("ids", ids)):
             if value is not None and len(value) != len(means):
                 raise UserError(f"{len(means)} means, but {len(value)} {name}: give one of each for every client")
@@ -246,7 +245,7 @@ class Clients:
             )
         if kind != "rows":
             raise UserError(f"the kind of clients must be 'rows' or 'gaussian', not {kind!r}")
-        columns = Columns(label, None if features is None else _texts(features), weight, offset)
+        columns = Columns(label, None if features is None else checked_names(features), weight, offset)
         return cls(
             ids,
             lambda order: (_table(ids[i], paths[i], columns) for i in order),
@@ -273,7 +272,7 @@ class Clients:
         """
         from fald_hpc.data.single_file import SingleFile
 
-        columns = Columns(label, None if features is None else _texts(features), weight, offset, client_column)
+        columns = Columns(label, None if features is None else checked_names(features), weight, offset, client_column)
         file = SingleFile(Path(path), columns, partition)
         clients = cls(
             file.ids,
@@ -301,69 +300,3 @@ def _gaussian(name: str, path: Path) -> Named:
 def _table(name: str, path: Path, columns: Columns) -> Named:
     rows = read_rows(path, columns)
     return ClientData(name, rows.features, rows.target, rows.weights, rows.offset), rows.names
-
-
-def _unique(ids: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids after a check."""
-    result = tuple(str(name) for name in ids)
-    if not result:
-        raise UserError("there is no client: at least one is needed")
-    if len(result) > MAX_CLIENTS:
-        raise UserError(f"{len(result)} clients are more than the {MAX_CLIENTS} that the random streams can tell apart")
-    seen: set[str] = set()
-    for position, name in enumerate(result):
-        if not name:
-            raise UserError(f"the id of client number {position + 1} is missing (empty)")
-        if name in seen:
-            raise UserError(f"the client id {name!r} appears twice; ids must be unique")
-        if not name.isprintable():
-            raise UserError(f"the client id {name!r} holds characters that cannot be printed; rename the client")
-        seen.add(name)
-    return result
-
-
-def _shares(shares: Any, b: int) -> NDArray[np.float64] | None:
-    """Return the prior shares after a check."""
-    if shares is None:
-        return None
-    w = checks.numbers(shares, "the prior shares", 1)
-    if w.size != b:
-        raise UserError(f"{w.size} prior shares for {b} clients: give one for each, in the order of the clients")
-    total = math.fsum(w.tolist())
-    if float(w.min()) < 0.0 or abs(total - 1.0) > 1e-9:
-        raise UserError(f"the prior shares must not be negative and must sum to 1; the sum is {total:.12g}")
-    return w
-
-
-def _default_ids(b: int) -> tuple[str, ...]:
-    return Partition("iid", b).ids if b else ()
-
-
-def _texts(names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"names of features must be a list of text, not {names!r}")
-    return tuple(names)
-
-
-def _named(data: Mapping[Any, Any] | Sequence[Any]) -> tuple[tuple[str, ...], list[Any]]:
-    """Return ids and entries of a mapping or of a sequence."""
-    if isinstance(data, Mapping):
-        return tuple(str(name) for name in data), list(data.values())
-    entries = list(data)
-    default = _default_ids(len(entries))
-    return tuple(e.id if isinstance(e, ClientData) else default[i] for i, e in enumerate(entries)), entries
-
-
-def _aligned(values: Any, ids: tuple[str, ...], data: Any, noun: str) -> list[Any]:
-    """Return one entry (or None) for every client, from a mapping by id or a sequence in the same order."""
-    if values is None:
-        return [None] * len(ids)
-    if isinstance(values, Mapping):
-        by_id = {str(name): value for name, value in values.items()}
-        unknown = [name for name in by_id if name not in ids]
-        if unknown:
-            raise UserError(f"{noun} are given for {listing(unknown)}, which is not a client")
-        return [by_id.get(name) for name in ids]
-    if isinstance(data, Mapping) or len(values) != len(ids):
-        raise UserError(f"{noun} must be given like the data: one entry for every client")
-    return list(values)
