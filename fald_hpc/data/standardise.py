@@ -124,7 +124,8 @@ def undo(draws: Array, mean: Array, sd: Array, intercept: bool) -> Array:
         Whether the last entry of a block is an intercept, as in the package's regressions.
     """
     p = mean.shape[0]
-    blocks = draws.reshape(*draws.shape[:-1], -1, p + intercept)
+    width = p + intercept
+    blocks = draws.reshape(*draws.shape[:-1], draws.shape[-1] // width, width)
     result = np.array(blocks, dtype=np.float64)
     result[..., :p] = blocks[..., :p] / sd
     if intercept:

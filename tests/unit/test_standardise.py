@@ -67,6 +67,7 @@ def test_undo_leaves_every_linear_predictor_as_it_was(intercept, blocks):
     for k in range(blocks):
         part = slice(k * x.shape[1], (k + 1) * x.shape[1])
         np.testing.assert_allclose(original[..., part] @ x.T, draws[..., part] @ z.T, rtol=1e-6, atol=1e-5)
+    assert standardise.undo(draws[:, :0], result.mean, result.sd, intercept).shape == (2, 0, x.shape[1] * blocks)
     a = standardise.matrix(result.mean, result.sd, intercept, blocks)
     np.testing.assert_allclose(draws @ a.T, original, rtol=1e-12, atol=1e-12)
 
