@@ -124,9 +124,7 @@ class Chains:
         self.state.averaged_at[:] = 0
         # steps move a parameter by noise even from 0: the window must hold that too
         scale = max(math.sqrt(2.0 * float(self.sampler.step_size)), 1e-100)
-        averaging.set_windows(
-            np.maximum(np.abs(x), scale), exact_sum.HEADROOM, self.state.window[:, averaging.PARAMETERS]
-        )
+        averaging.set_windows(np.maximum(np.abs(x), scale), self.state.window)
         if self._refresh is None:
             return
         largest = np.zeros(len(self.indices))
@@ -140,7 +138,7 @@ class Chains:
                 f"the gradient at the start of chain {self.indices[int(np.argmax(largest))]} is not finite: "
                 'start nearer to the mode (init = "mode") or rescale the data.'
             )
-        averaging.set_windows(largest[:, None], exact_sum.HEADROOM, self.state.window[:, averaging.GRADIENTS])
+        averaging.set_windows(largest[:, None], self.state.gradient_window)
         self.work.pending[:] = x
         self._move_reference(0)
 

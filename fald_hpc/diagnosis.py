@@ -47,10 +47,6 @@ class Facts:
     threads: Mapping[str, str] = field(default_factory=dict)
     reduction: float = 1.0
 
-    def cores_of(self, host: str) -> set[int]:
-        """Return the numbers of the cores that the ranks of a host may use together."""
-        return {core for name, cores in zip(self.hosts, self.cores, strict=True) if name == host for core in cores}
-
 
 def flavour(text: str) -> str | None:
     """Return which family of MPI a version text belongs to, None where it cannot be told."""
@@ -60,6 +56,23 @@ def flavour(text: str) -> str | None:
     if any(word in lower for word in ("mpich", "hydra", "intel(r) mpi", "cray mpi", "mvapich")):
         return "MPICH"
     return None
+
+
+def places(hosts: Sequence[str], cores: Sequence[Sequence[int]]) -> dict[str, tuple[int, int]]:
+    """Return for every host its number of ranks, and of the cores that these may use together."""
+    return {
+        host: (count, len({core for h, numbers in zip(hosts, cores, strict=True) if h == host for core in numbers}))
+        for host, count in Counter(hosts).items()
+    }
+
+
+def crowded(hosts: Sequence[str], cores: Sequence[Sequence[int]]) -> list[str]:
+    """Return a sentence for every host whose ranks outnumber its cores."""
+    return [
+        f"{ranks} ranks on {host} share {available} of its cores: the same results, but slower; use fewer."
+        for host, (ranks, available) in places(hosts, cores).items()
+        if ranks > available
+    ]
 
 
 def problems(facts: Facts) -> list[str]:
@@ -87,10 +100,7 @@ def problems(facts: Facts) -> list[str]:
         )
     if facts.library is not None and facts.mpiexec is None:
         found.append("No mpiexec beside this Python or on PATH: ranks can only be started by srun or a full path.")
-    for host, count in Counter(facts.hosts).items():
-        cores = len(facts.cores_of(host))
-        if count > cores:
-            found.append(f"{count} ranks on {host} share {cores} of its cores: the same results, but slower; use fewer.")
+    found += crowded(facts.hosts, facts.cores)
     if facts.machine == "x86_64" and not {"avx2", "fma"} <= set(facts.cpu_features):
         found.append(
             "This processor lacks AVX2 or fused multiply-add (x86-64-v3): runs work but are slow, and the same bytes as "

@@ -115,7 +115,7 @@ class Engine:
         mine = list(self.chains.indices)
         state = self.chains.state
         get = lambda name: self.communicator.share_array(None if arrays is None else arrays[name])  # noqa: E731
-        for name in ("mean", "reference", "shift", "window"):
+        for name in ("mean", "reference", "shift", "window", "gradient_window"):
             getattr(state, name)[:] = get(name)[mine]
         state.averaged_at[:] = get("averaged_at")[mine]
         self._equal_at_first = self.chains.averaged(self.k)
@@ -217,7 +217,7 @@ class Engine:
         """Return the state of all chains and clients and their statistics on rank 0 (an empty dict elsewhere)."""
         state, layout = self.chains.state, self.study.layout
         arrays: dict[str, np.ndarray] = {}
-        for name in ("mean", "reference", "shift", "window", "averaged_at"):
+        for name in ("mean", "reference", "shift", "window", "gradient_window", "averaged_at"):
             value = getattr(state, name)
             parts = self.communicator.gather(value if self.keeper else value[:0])
             if parts is not None:

@@ -222,7 +222,7 @@ class DrawStore:
         """
         if self.thin > thinning(int(self.seen.min()), self.start, self.capacity):
             warnings.warn(
-                f"draws are kept at every {self.thin}th record, more sparsely than the cap asks for: the run had gone "
+                f"one draw in {self.thin} records is kept, more sparsely than the cap asks for: the run had gone "
                 "further, or its cap was smaller, before it was interrupted",
                 stacklevel=2,
             )

@@ -3,13 +3,9 @@
 import numpy as np
 
 from fald_hpc.kernels.collectives import allreduce
-from fald_hpc.kernels.exact_sum import BINS, HEADROOM, MAX_WINDOW, add, mean, power, window_for
+from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add, mean, power, window_for
 from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
-
-PARAMETERS = 0
-GRADIENTS = 1
-
 
 @jit
 def _collect(values, window, width, failed, message):
@@ -52,7 +48,7 @@ def _widen(values, received, window, communicator, send, receive):
 
 
 @jit
-def exchange(settings, state, work, first, first_kind, second, second_kind, n_vectors, lo, hi):
+def exchange(settings, state, work, first, first_window, second, second_window, lo, hi):
     """Average one or two vectors of every chain lo..hi-1 over all clients, in one message.
 
     Parameters
@@ -60,11 +56,9 @@ def exchange(settings, state, work, first, first_kind, second, second_kind, n_ve
     settings, state, work
         Records of :mod:`fald_hpc.kernels.state`.
     first, second : float64[c, s, d]
-        Values of this rank's clients; ``second`` is read when ``n_vectors`` is 2.
-    first_kind, second_kind : int
-        ``PARAMETERS`` or ``GRADIENTS``: which window holds them.
-    n_vectors : int
-        1 or 2.
+        Values of this rank's clients; ``second`` is ``work.nothing`` where the message carries one vector.
+    first_window, second_window : int64[s]
+        Exponents of the windows that hold them; widened in place if need be.
     lo, hi : int
         Local chains.
 
@@ -76,41 +70,35 @@ def exchange(settings, state, work, first, first_kind, second, second_kind, n_ve
     """
     d = first.shape[2]
     n = hi - lo
+    rows = 2 * n if second.shape[0] > 0 else n
     failed = 0 if work.failed[0] < 0 else 1
-    message = work.message[: n_vectors * n]
-    received = work.received[: n_vectors * n]
-    repeat = False
+    message = work.message[:rows]
+    received = work.received[:rows]
+    made = MESSAGES
     while True:
-        _collect(first[:, lo:hi], state.window[lo:hi, first_kind], settings.width, failed, message[:n])
-        if n_vectors == 2:
-            _collect(second[:, lo:hi], state.window[lo:hi, second_kind], settings.width, failed, message[n:])
-        if repeat:
-            state.tally[REPEATS] += 1
-        else:
-            state.tally[MESSAGES] += 1
+        _collect(first[:, lo:hi], first_window[lo:hi], settings.width, failed, message[:n])
+        if rows > n:
+            _collect(second[:, lo:hi], second_window[lo:hi], settings.width, failed, message[n:])
+        state.tally[made] += 1
+        made = REPEATS
         if allreduce(message, received, settings.communicator, 0) != 0:
             return MPI_ERROR
-        repeat = False
-        for row in range(n_vectors * n):
+        outside = False
+        for row in range(rows):
             if received[row, BINS * d + 2] > 0.0:
                 return FAILED
             if received[row, BINS * d + 1] > 0.0:
                 return NOT_FINITE
             if received[row, BINS * d] > 0.0:
-                repeat = True
-        if not repeat:
+                outside = True
+        if not outside:
             return DONE
-        error = _widen(
-            first[:, lo:hi], received[:n], state.window[lo:hi, first_kind], settings.communicator,
-            work.maxima[0, :n], work.maxima[1, :n],
-        )  # fmt: skip
-        if n_vectors == 2:
-            error += _widen(
-                second[:, lo:hi], received[n:], state.window[lo:hi, second_kind], settings.communicator,
-                work.maxima[0, :n], work.maxima[1, :n],
-            )  # fmt: skip
-        if error != 0:
+        send, receive = work.maxima[0, :n], work.maxima[1, :n]
+        if _widen(first[:, lo:hi], received[:n], first_window[lo:hi], settings.communicator, send, receive) != 0:
             return MPI_ERROR
+        if rows > n:
+            if _widen(second[:, lo:hi], received[n:], second_window[lo:hi], settings.communicator, send, receive) != 0:
+                return MPI_ERROR
 
 
 @jit
@@ -122,10 +110,10 @@ def finish(settings, work, vector, lo, hi, out):
 
 
 @jit
-def set_windows(values, headroom, window):
+def set_windows(values, window):
     """Set one window per chain from the largest magnitude on this rank (values equal on all ranks, or reduced)."""
     for chain in range(window.size):
         largest = 0.0
         for j in range(values.shape[1]):
             largest = max(largest, abs(values[chain, j]))
-        window[chain] = window_for(largest) + headroom - HEADROOM
+        window[chain] = window_for(largest)

@@ -55,7 +55,7 @@ def allreduce(send, receive, communicator, maximum):
         The MPI error code, 0 for success.
     """
     if communicator == ALONE:
-        flat, target = send.reshape(-1), receive.reshape(-1)
+        flat, target = send.ravel(), receive.ravel()
         for j in range(flat.size):
             target[j] = flat[j]
         return 0

@@ -2,7 +2,7 @@
 
 from fald_hpc.kernels.jit import fma, jit, placeholder
 from fald_hpc.kernels.minibatch import choose, n_words
-from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET, fill_normals, fill_words
+from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET, fill_normals, fill_words_flat
 from fald_hpc.kernels.state import ROWS_TOUCHED
 
 estimate = placeholder("estimate")
@@ -41,19 +41,19 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi):
             n, batch = work.n_rows[i], work.batch[i]
             rows = work.rows[:batch]
             w = n_words(n, batch)
-            words = work.words[: t * w].reshape((t, w))
+            words = work.words[: t * w]
             if w == 0:
-                choose(words[0], n, batch, work.mark, rows)
+                choose(words, n, batch, work.mark, rows)
             for s in range(lo, hi):
                 x = state.theta[i, s]
                 chain, client = settings.first_chain + s, settings.first_client + i
                 if settings.private_scale != 0.0:
                     fill_normals(settings.key, PRIVATE, chain, client, k0, work.private[:t])
                 if w > 0:
-                    fill_words(settings.key, SUBSET, chain, client, k0, words)
+                    fill_words_flat(settings.key, SUBSET, chain, client, k0, w // 2, words)
                 for r in range(t):
                     if w > 0:
-                        choose(words[r], n, batch, work.mark, rows)
+                        choose(words[r * w : (r + 1) * w], n, batch, work.mark, rows)
                     touched = estimate(problem, state, i, s, x, rows, gradient)
                     if touched < 0:
                         if work.failed[0] < 0:

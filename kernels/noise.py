@@ -141,7 +141,7 @@ def fill_normals(key, purpose, chain, client, k0, out):
     n_blocks = (d + 1) // 2
     first_words = np.empty(_CHUNK, np.uint64)
     second_words = np.empty(_CHUNK, np.uint64)
-    flat = out.reshape(-1)
+    flat = out.ravel()
     pair = np.empty(2 * _CHUNK)
     total = t * n_blocks
     for first in range(0, total, _CHUNK):
@@ -180,10 +180,16 @@ def fill_words(key, purpose, chain, client, k0, out):
     out : uint64[t, 2 nb]
         C-contiguous.
     """
-    t = out.shape[0]
-    n_blocks = out.shape[1] // 2
+    fill_words_flat(key, purpose, chain, client, k0, out.shape[1] // 2, out.ravel())
+
+
+@jit
+def fill_words_flat(key, purpose, chain, client, k0, n_blocks, flat):
+    """Do the work of :func:`fill_words` on one row after another: uint64[t · 2 nb]."""
+    if n_blocks == 0:
+        return
+    t = flat.size // (2 * n_blocks)
     c2, c3 = _high_counter(purpose, chain, client)
-    flat = out.reshape(-1)
     first_words = np.empty(_CHUNK, np.uint64)
     second_words = np.empty(_CHUNK, np.uint64)
     total = t * n_blocks

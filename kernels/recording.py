@@ -1,8 +1,16 @@
 """Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
 
-from fald_hpc.kernels.averaging import PARAMETERS, exchange, finish
+from fald_hpc.kernels.averaging import exchange, finish
 from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, MESSAGES
+
+
+@jit
+def copy(values, lo, hi, out):
+    """Copy rows lo..hi-1: float64[s, d] (a slice assignment compiles slowly, for its checks of shapes)."""
+    for s in range(lo, hi):
+        for j in range(values.shape[1]):
+            out[s, j] = values[s, j]
 
 
 @jit
@@ -22,7 +30,7 @@ def record_local(settings, state, work, after, lo, hi, records, counts):
     if after <= settings.burn_in:
         return DONE
     messages = state.tally[MESSAGES]
-    status = exchange(settings, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+    status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
     state.tally[MESSAGES] = messages
     if status == DONE:
         finish(settings, work, 0, lo, hi, work.average)

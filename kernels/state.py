@@ -46,7 +46,8 @@ class State(NamedTuple):
     reference: np.ndarray  # float64[s, d]: Y
     shift: np.ndarray  # float64[s, d]: C
     kept: np.ndarray  # float64[s, ...]: residuals at Y, n·K a chain
-    window: np.ndarray  # int64[s, 2]: exponents of the windows of parameters and of gradients
+    window: np.ndarray  # int64[s]: exponents of the windows of the parameters
+    gradient_window: np.ndarray  # int64[s]: of the gradients
     averaged_at: np.ndarray  # int64[s]: iteration before which all X^i were equal, or -1
     tally: np.ndarray  # int64[N_TALLIES]
 
@@ -55,6 +56,7 @@ class Work(NamedTuple):
     """Work space: nothing here outlives a segment, but for the description of the minibatches."""
 
     gradient: np.ndarray  # float64[c, s, d]: full gradients, or X^i before a step
+    nothing: np.ndarray  # float64[0, s, d]: stands for a second vector where a message carries one
     message: np.ndarray  # float64[2 s, 3 d + FLAGS]
     received: np.ndarray  # float64[2 s, 3 d + FLAGS]
     maxima: np.ndarray  # float64[2, 2 s]: to send and received
@@ -81,7 +83,8 @@ def new_state(c: int, s: int, d: int, kept: int) -> State:
         reference=np.zeros((s, d)),
         shift=np.zeros((s, d)),
         kept=np.zeros((s, kept)),
-        window=np.zeros((s, 2), np.int64),
+        window=np.zeros(s, np.int64),
+        gradient_window=np.zeros(s, np.int64),
         averaged_at=np.full(s, -1, np.int64),
         tally=np.zeros(N_TALLIES, np.int64),
     )
@@ -94,6 +97,7 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
     t = int(min(max(1, 32768 // (s * d)), 256))
     return Work(
         gradient=np.zeros((c, s, d)),
+        nothing=np.zeros((0, s, d)),
         message=np.zeros((2 * s, BINS * d + FLAGS)),
         received=np.zeros((2 * s, BINS * d + FLAGS)),
         maxima=np.zeros((2, 2 * s)),

@@ -7,14 +7,13 @@ import platform
 import re
 import subprocess
 import time
-from collections import Counter
 from importlib import metadata
 from typing import TYPE_CHECKING
 
 import typer
 
 from fald_hpc import launch, threads
-from fald_hpc.diagnosis import Facts, flavour, problems
+from fald_hpc.diagnosis import Facts, flavour, places, problems
 from fald_hpc.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ def doctor() -> None:
     except UserError as error:
         unavailable = str(error)
     total, seconds = _reduction(communicator)
-    places = communicator.collect([platform.node(), sorted(os.sched_getaffinity(0))])
-    if places is None:
+    there = communicator.collect([platform.node(), sorted(os.sched_getaffinity(0))])
+    if there is None:
         return  # not rank 0
 
     features = _cpu_features()
@@ -46,8 +45,8 @@ def doctor() -> None:
         library=library,
         mpiexec=mpiexec,
         mpiexec_version=mpiexec_version,
-        hosts=[host for host, _ in places],
-        cores=[cores for _, cores in places],
+        hosts=[host for host, _ in there],
+        cores=[cores for _, cores in there],
         cpu_features=features,
         machine=platform.machine(),
         cache_writable=writable,
@@ -61,7 +60,7 @@ def doctor() -> None:
         "mpiexec": f"{mpiexec} ({mpiexec_version or 'version unknown'})" if mpiexec else "none found",
         "launcher": f"{started.launcher}, {started.tasks} tasks" if started.variable else "none (one process)",
         "ranks": _ranks(facts),
-        "reduction": f"sum of 1..{len(places)} over {len(places)} ranks = {total:g}, {seconds * 1e6:.1f} µs each",
+        "reduction": f"sum of 1..{len(there)} over {len(there)} ranks = {total:g}, {seconds * 1e6:.1f} µs each",
         "processor": f"{_cpu_name()} ({facts.machine}), " + _notable(features),
         "threads": ", ".join(f"{name}={value}" for name, value in threads.recorded(os.environ).items()),
         "numba cache": f"{cache} ({'writable' if writable else 'NOT writable'})",
@@ -78,8 +77,8 @@ def doctor() -> None:
 
 def _ranks(facts: Facts) -> str:
     """Return where the ranks are."""
-    counts = Counter(facts.hosts)
-    return ", ".join(f"{count} on {host} (cores: {len(facts.cores_of(host))})" for host, count in counts.items())
+    found = places(facts.hosts, facts.cores)
+    return ", ".join(f"{ranks} on {host} (cores: {available})" for host, (ranks, available) in found.items())
 
 
 def _reduction(communicator: Serial) -> tuple[float, float]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +14,8 @@ import typer
 from fald_hpc import launch
 from fald_hpc.cli.settings import overrides
 from fald_hpc.errors import UserError
+
+FAILED = 1
 
 if TYPE_CHECKING:
     from fald_hpc.comm import Serial
@@ -34,6 +39,7 @@ def run(
     ] = False,
 ) -> None:
     """Sample the posterior of a config or a built-in example and print the posterior table."""
+    from fald_hpc import chains as loops
     from fald_hpc import comm, execute
 
     communicator = comm.connect()
@@ -42,17 +48,16 @@ def run(
     folder = out or Path("runs") / Path(source).stem
 
     report = None
-    if communicator.rank == 0:
-        _announce(cfg, communicator, folder)
-        if not quiet:
-            from fald_hpc.cli import progress
+    _announce(cfg, communicator)
+    if communicator.rank == 0 and not quiet:
+        from fald_hpc.cli import progress
 
-            report = progress.reporter()
+        report = progress.reporter()
     try:
         execute.execute(cfg, folder, comm=communicator, resume=resume, overwrite=overwrite, progress=report)
     except (UserError, KeyboardInterrupt):
         raise
-    except (chains.Divergence, chains.GradientFailure) as error:
+    except (loops.Divergence, loops.GradientFailure) as error:
         # All ranks stop at the same step with the same sentence: rank 0 says it.
         if communicator.rank == 0:
             print(f"fald: {error}", file=sys.stderr)
@@ -94,3 +99,20 @@ def _agreed(
     communicator.together(error)
     assert cfg is not None  # together() has raised otherwise
     return cfg
+
+
+def _announce(cfg: Config, communicator: Serial) -> None:
+    """Say on standard error where the ranks are, and what is allowed but worth a word; all ranks call it."""
+    from fald_hpc import diagnosis
+
+    there = communicator.collect([platform.node(), sorted(os.sched_getaffinity(0))])
+    if there is None:
+        return
+    hosts, cores = [host for host, _ in there], [numbers for _, numbers in there]
+    parts = [
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {host} ({available} cores)"
+        for host, (ranks, available) in diagnosis.places(hosts, cores).items()
+    ]
+    print(", ".join(parts), file=sys.stderr, flush=True)
+    for warning in [*diagnosis.crowded(hosts, cores), *cfg.warnings]:
+        print(f"warning: {warning}", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ holds the same record indices in every chain), and LRV its long-run variance
 with m the batch size and n the records of the shortest chain. Autocorrelation between batches is summed like that
 between draws, so short batches bring no bias, and with m = 1 (fewer records than batches) this is the usual ESS of the
 mean. For independent chains LRV is also the mean of the chains' own long-run variances over s, known s times better;
-that value is used as long as the first does not exceed it by more than two of its standard errors, nor by more than
+that value is used as long as the first does not exceed it by more than three of its standard errors, nor by more than
 :data:`LARGEST_EXCESS`. So dependence that goes unseen makes an MCSE at most 12 % too small. No number is given for
 series of fewer than :data:`AUTOCORRELATION_TIMES` autocorrelation times.
 
@@ -161,7 +161,7 @@ def _long_run(batches: np.ndarray, need: float) -> float:
     together, lags = long_run_variance(_sum_rows(batches)[None] / chains, need)
     alone, lags_alone = long_run_variance(batches, need)
     # Relative variance of a sum of autocovariances over L lags on either side: 2 (2L + 1) / a.
-    chance = 2.0 * np.sqrt(2.0 * (2.0 * max(lags, lags_alone) - 1.0) / a) if lags else 0.0
+    chance = 3.0 * np.sqrt(2.0 * (2.0 * max(lags, lags_alone) - 1.0) / a) if lags else 0.0
     apart = alone / chains
     dependent = together > (1.0 + min(chance, LARGEST_EXCESS)) * apart
     return together if dependent or np.isnan(together) else apart

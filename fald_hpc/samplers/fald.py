@@ -15,7 +15,7 @@ With b = 1 and p_c = 1 this is SGLD, at full batch LSD (unadjusted Langevin).
 from dataclasses import dataclass
 from functools import cache
 
-from fald_hpc.kernels.averaging import PARAMETERS, exchange
+from fald_hpc.kernels.averaging import exchange
 from fald_hpc.kernels.coins import AVERAGE
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
@@ -54,7 +54,7 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
             continue
         advance(problem, settings, state, work, k, event + 1, lo, hi)
         k = event + 1
-        status = exchange(settings, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+        status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
         if status != DONE:
             return status, k
         averaged(settings, state, work, 0, k, lo, hi, records, counts)

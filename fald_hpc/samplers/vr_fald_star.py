@@ -15,11 +15,11 @@ Start: Y = X_0 and C = (1/b) Σ_j ∇U^j(Y). With b = 1 and p_c = 1 this is SVRG
 from dataclasses import dataclass
 from functools import cache
 
-from fald_hpc.kernels.averaging import GRADIENTS, PARAMETERS, exchange, finish
+from fald_hpc.kernels.averaging import exchange, finish
 from fald_hpc.kernels.coins import AVERAGE, REFRESH
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
-from fald_hpc.kernels.recording import averaged, record_local
+from fald_hpc.kernels.recording import averaged, copy, record_local
 from fald_hpc.kernels.schedule import coins_of, next_event, stream
 from fald_hpc.kernels.state import AVERAGES, DONE, REFRESHES, ROWS_TOUCHED
 from fald_hpc.samplers.base import Sampler
@@ -40,9 +40,8 @@ def estimate(problem, state, i, s, x, rows, out):
 
 def refresh(problem, settings, state, work, k, lo, hi):
     """Take work.pending as the reference Y of chains lo..hi-1 and compute the shift C: one message."""
+    copy(work.pending, lo, hi, state.reference)
     for s in range(lo, hi):
-        for j in range(state.reference.shape[1]):
-            state.reference[s, j] = work.pending[s, j]
         for i in range(state.theta.shape[0]):
             touched = full_gradient(problem, i, state.reference[s], state.kept[s], work.gradient[i, s])
             if touched < 0:
@@ -50,7 +49,7 @@ def refresh(problem, settings, state, work, k, lo, hi):
                     work.failed[0], work.failed[1], work.failed[2] = i, s, k
             else:
                 state.tally[ROWS_TOUCHED] += touched
-    status = exchange(settings, state, work, work.gradient, GRADIENTS, work.gradient, GRADIENTS, 1, lo, hi)
+    status = exchange(settings, state, work, work.gradient, state.gradient_window, work.nothing, state.window, lo, hi)
     if status == DONE:
         finish(settings, work, 0, lo, hi, state.shift)
     return status
@@ -71,18 +70,19 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
         coins = coins_of(settings, work, chain, event) if event < limit else 0
         refreshes = (coins & REFRESH) != 0
         averages = (coins & AVERAGE) != 0
-        n_vectors = 1
+        together = False
         if refreshes:
             # the new reference is the mean of X^i before this iteration's step; after an averaging it is known
             advance(problem, settings, state, work, k, event, lo, hi)
             k = event
             if state.averaged_at[lo] == event:
-                work.pending[lo:hi] = state.mean[lo:hi]
+                copy(state.mean, lo, hi, work.pending)
             elif averages:
-                work.gradient[:, lo:hi] = state.theta[:, lo:hi]
-                n_vectors = 2
+                for i in range(state.theta.shape[0]):
+                    copy(state.theta[i], lo, hi, work.gradient[i])
+                together = True
             else:
-                status = exchange(settings, state, work, state.theta, PARAMETERS, state.theta, PARAMETERS, 1, lo, hi)
+                status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
                 if status != DONE:
                     return status, k
                 finish(settings, work, 0, lo, hi, work.pending)
@@ -90,12 +90,12 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
         advance(problem, settings, state, work, k, after, lo, hi)
         k = after
         if averages:
-            status = exchange(
-                settings, state, work, state.theta, PARAMETERS, work.gradient, PARAMETERS, n_vectors, lo, hi
-            )
+            # X̃ and, where the reference needs it, X of before the step travel together
+            second = work.gradient if together else work.nothing
+            status = exchange(settings, state, work, state.theta, state.window, second, state.window, lo, hi)
             if status != DONE:
                 return status, k
-            if n_vectors == 2:
+            if together:
                 finish(settings, work, 1, lo, hi, work.pending)
             averaged(settings, state, work, 0, k, lo, hi, records, counts)
             state.tally[AVERAGES] += 1
