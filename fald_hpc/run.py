@@ -15,8 +15,8 @@ class Summary(dict[str, Any]):
     """The summary of a run as a dictionary that prints as a table."""
 
     def __str__(self) -> str:
-        """Return the posterior table."""
-        return summary.text(self)
+        """Return the posterior table; ranks other than 0 do not have it and say so."""
+        return summary.text(self) if self["parameters"] else "(the results are on rank 0)"
 
 
 class Run:
