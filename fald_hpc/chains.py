@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import typeof, types
 
 from fald_hpc.comm import Serial
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import averaging, coins, exact_sum, minibatch, noise
 from fald_hpc.kernels import state as records
+from fald_hpc.kernels.jit import DISABLED, compile_for
 from fald_hpc.layout import Layout
 from fald_hpc.samplers.base import Sampler
 
@@ -111,9 +113,17 @@ class Chains:
 
     def compile(self) -> None:
         """Compile the loop, or load it from the disk cache, by running it over no iteration."""
-        n = len(self.indices)
+        problem, n = self.federation.problem, len(self.indices)
+        problem_type = self.federation.potential.kernels.problem_type
+        if problem_type is not None and not DISABLED:
+            kind, integer = problem_type(problem), types.int64
+            shared = [typeof(self.settings), typeof(self.state), typeof(self.work)]
+            arrays = [typeof(self.records), typeof(self.counts)]
+            compile_for(self._segment, (kind, *shared, *arrays, *[integer] * 3, types.boolean, integer, integer))
+            if self._refresh is not None:
+                compile_for(self._refresh, (kind, *shared, *[integer] * 3))
         self._segment(
-            self.federation.problem, self.settings, self.state, self.work, self.records, self.counts,
+            problem, self.settings, self.state, self.work, self.records, self.counts,
             0, 0, 0, self.schedule.shared, 0, n,
         )  # fmt: skip
 

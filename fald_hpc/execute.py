@@ -7,9 +7,10 @@ from typing import Any
 from fald_hpc import config as configs
 from fald_hpc.config import Config
 from fald_hpc.potentials import by_name as potentials
+from fald_hpc.plan import Plan, make
 from fald_hpc.run import Run
 from fald_hpc.samplers import by_name as samplers
-from fald_hpc.sampling import sample
+from fald_hpc.sampling import request, sample
 
 
 def arguments(config: Config) -> dict[str, Any]:
@@ -33,6 +34,14 @@ def arguments(config: Config) -> dict[str, Any]:
         "thin": output.thin,
         "covariance": output.covariance,
     }
+
+
+def plan(config: Config, ranks: int = 1) -> Plan:
+    """Return what a run of a configuration on a number of ranks would do (:mod:`fald_hpc.plan`)."""
+    given = arguments(config)
+    groups = given["chain_groups"]
+    names = ("potential", "clients", "sampler", "steps", "chains", "seed", "burn_in", "init", "schedule", "record")
+    return make(request(*(given[name] for name in names), given["standardise"]), ranks, groups)
 
 
 def execute(

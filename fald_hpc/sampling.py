@@ -108,7 +108,7 @@ def sample(
     timers = Timers()
     communicator = comm if isinstance(comm, Serial) else connect(comm)
     try:
-        request = _request(potential, clients, sampler, steps, chains, seed, burn_in, init, schedule, record, standardise)
+        wanted = request(potential, clients, sampler, steps, chains, seed, burn_in, init, schedule, record, standardise)
         options = Options(draws_megabytes, thin, covariance, segment_steps)
         _check_options(options)
         error = None
@@ -120,9 +120,9 @@ def sample(
     arrays, meta = saved if saved is not None else (None, None)
     meta = communicator.share(meta)
     if meta is not None:
-        request = _as_first_started(request, meta)
+        wanted = _as_first_started(wanted, meta)
     study = prepare(
-        request,
+        wanted,
         communicator,
         chain_groups,
         known_step_size=None if meta is None else float(meta["step_size"]),
@@ -145,7 +145,7 @@ def sample(
     return run
 
 
-def _request(
+def request(
     potential: Potential, clients: Clients, sampler: Sampler, steps: int, chains: int, seed: int, burn_in: float | int,
     init: Any, schedule: str, record: str, standardise: bool,
 ) -> Request:  # fmt: skip
@@ -208,11 +208,11 @@ def _claim(
     return saved
 
 
-def _as_first_started(request: Request, meta: dict[str, Any]) -> Request:
+def _as_first_started(wanted: Request, meta: dict[str, Any]) -> Request:
     """Return the request with the burn-in that the first start fixed."""
     from dataclasses import replace
 
-    return replace(request, schedule=replace(request.schedule, burn_in=int(meta["burn_in"])))
+    return replace(wanted, schedule=replace(wanted.schedule, burn_in=int(meta["burn_in"])))
 
 
 def _same_as_saved(study: Study, meta: dict[str, Any] | None) -> None:

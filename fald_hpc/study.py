@@ -14,7 +14,7 @@ from fald_hpc.chains import Schedule, batch_sizes, group_communicator
 from fald_hpc.comm import Serial
 from fald_hpc.data import standardise as scaling
 from fald_hpc.data.clients import Clients
-from fald_hpc.data.records import ClientData
+from fald_hpc.data.records import ClientData, fingerprint
 from fald_hpc.errors import UserError
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import noise
@@ -168,11 +168,11 @@ def prepare(
         error = found
     communicator.together(error)
     features = _agreed_features(request, data, communicator)
-    notes: list[str] = []
+    fingerprints = _fingerprints(data, layout, communicator)
+    notes = _warnings(request, data, features, group)
     scale = None
     if request.standardise:
-        data, scale = _standardise(request, data, features, group, notes)
-    fingerprints = _fingerprints(request, mine, layout, communicator)
+        data, scale = _standardise(request, data, features, group)
 
     b = len(request.clients)
     shares = np.full(b, 1.0 / b) if request.clients.prior_shares is None else request.clients.prior_shares
@@ -245,7 +245,7 @@ def _agreed_features(request: Request, data: list[Any], communicator: Serial) ->
 
 
 def _standardise(
-    request: Request, data: list[Any], features: list[str], group: Serial, notes: list[str]
+    request: Request, data: list[Any], features: list[str], group: Serial
 ) -> tuple[list[Any], tuple[np.ndarray, np.ndarray]]:
     if not request.potential.takes_rows:
         raise UserError("standardise = true: Gaussian clients have no columns to standardise; remove it.")
@@ -263,8 +263,26 @@ def _standardise(
     return scaled, (fitted.mean, fitted.sd)
 
 
-def _fingerprints(request: Request, mine: range, layout: layouts.Layout, communicator: Serial) -> list[str]:
+def _fingerprints(data: list[Any], layout: layouts.Layout, communicator: Serial) -> list[str]:
     """Return the hashes of all clients' data on rank 0."""
-    local = request.clients.fingerprint(mine) if layout.chain_group(communicator.rank) == 0 else []
+    local = [fingerprint(client) for client in data] if layout.chain_group(communicator.rank) == 0 else []
     parts = communicator.collect(local)
     return [] if parts is None else [digest for part in parts for digest in part]
+
+
+def _warnings(request: Request, data: list[Any], features: list[str], group: Serial) -> list[str]:
+    """Return what is allowed but worth a word, the same on all ranks."""
+    notes = []
+    refresh = getattr(request.sampler, "refresh_prob", None)
+    if refresh is not None and refresh > request.sampler.comm_prob:
+        notes.append(
+            f"refresh_prob = {refresh:g} is larger than comm_prob = {request.sampler.comm_prob:g}: the theory of VR-FALD* "
+            "assumes refresh_prob <= comm_prob"
+        )
+    if request.potential.takes_rows and not request.standardise:
+        local = np.max([scaling.extremes(client.features) for client in data], axis=0)
+        largest = group.maximum(local)[2 * len(features) :]
+        note = scaling.scale_warning(largest, features)
+        if note is not None:
+            notes.append(note)
+    return notes

@@ -98,6 +98,19 @@ def instantiate(template: Callable[..., Any], label: str, *, cache: bool = True,
     return jit(bound, cache=cache)
 
 
+def compile_for(function: Any, signature: tuple[Any, ...]) -> None:
+    """Compile a function for given types and for no others: arguments are then converted to them.
+
+    Needed where an argument holds a function: numba would infer a type of its own for each function, compile anew and
+    miss the disk cache, while a function *pointer* type serves all of them.
+    """
+    if DISABLED:
+        return
+    function.disable_compile(False)
+    function.compile(signature)
+    function.disable_compile()
+
+
 def placeholder(name: str) -> Callable[..., Any]:
     """Return a function that stands for one that :func:`instantiate` will bind."""
 

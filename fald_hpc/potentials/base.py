@@ -23,6 +23,8 @@ class Kernels:
     """full_gradient(problem, i, y, kept, out) -> rows touched: ∇U^i(y), and what ``difference`` keeps of y."""
     cache: bool = True
     """Whether the loops may be cached on disk."""
+    problem_type: Callable[[Any], Any] | None = None
+    """problem_type(problem) -> numba type, where it is not the one that numba would infer (a function pointer in it)."""
     advance: Callable[..., Any] | None = None
     """Template of a fused path in place of :func:`fald_hpc.kernels.langevin.local_steps`."""
     fald_parts: dict[str, Any] = field(default_factory=dict)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.core.dispatcher import Dispatcher
 
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
-from fald_hpc.kernels.jit import DISABLED, jit
+from fald_hpc.kernels.jit import DISABLED, compile_for, jit
 from fald_hpc.potentials.base import Kernels, Potential, check_scale
 
 _VECTOR = types.float64[::1]
@@ -100,7 +100,12 @@ def _full_gradient(problem, i, y, kept, out):
     return data.start[i + 1] - data.start[i]
 
 
-_KERNELS = Kernels("custom", _gradient, _difference, _full_gradient)
+def _problem_type(problem: Any) -> Any:
+    """Return the type of a problem with the function as a pointer: every user's function then shares one cached loop."""
+    return types.Tuple((typeof(problem[0]), ROW_FUNCTION))
+
+
+_KERNELS = Kernels("custom", _gradient, _difference, _full_gradient, problem_type=_problem_type)
 
 
 @dataclass(frozen=True)
@@ -245,7 +250,10 @@ class RowPotential(Potential):
             prior=np.ascontiguousarray(shares, np.float64) * precision,
             scratch=np.zeros((2, d)),
         )
-        return data, self.compiled_function
+        problem = data, self.compiled_function
+        if not DISABLED:
+            compile_for(_full_gradient, (_problem_type(problem), types.int64, _VECTOR, _VECTOR, _VECTOR))
+        return problem
 
     def value(self, problem: Any, i: int, x: np.ndarray) -> float:
         """Return U^i(x).
