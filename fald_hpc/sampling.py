@@ -15,6 +15,7 @@ import numpy as np
 from fald_hpc import checkpoint, durable, summary, threads
 from fald_hpc.chains import Schedule
 from fald_hpc.comm import Serial, connect
+from fald_hpc.data import assignment
 from fald_hpc.data.clients import Clients
 from fald_hpc.engine import Engine, Options, Timers
 from fald_hpc.errors import UserError
@@ -249,10 +250,11 @@ def _begin_folder(folder: Path | None, overwrite: bool, study: Study, resumed: b
                 for name in ("draws.zarr", "checkpoint"):
                     if (folder / name).is_dir():
                         shutil.rmtree(folder / name)
-                for name in ("summary.json", MANIFEST):
+                for name in ("summary.json", MANIFEST, assignment.FILE):
                     (folder / name).unlink(missing_ok=True)
             folder.mkdir(parents=True, exist_ok=True)
             _write_manifest(folder, _manifest(study, state="running"))
+            assignment.save(folder, study.request.clients)
         except OSError as found:
             error = UserError(f"cannot write to {folder}: {found.strerror}.")
     study.communicator.together(error)

@@ -152,3 +152,15 @@ def test_ten_thousand_clients():
     y = np.tile(np.arange(10.0), 50_000)
     parts = Partition("quantity", 10_000, alpha=100.0).split(y)
     assert complete(parts, y.size)
+
+
+def test_saved_assignment(tmp_path):
+    """The rows of each client, read back from the file beside the results, are those of the partition."""
+    from fald_hpc.data import assignment, builtin
+
+    clients = builtin.titanic()
+    assignment.save(tmp_path, clients)
+    with np.load(tmp_path / assignment.FILE, allow_pickle=False) as saved:
+        assert saved["ids"].tolist() == list(clients.ids)
+        for i, part in enumerate(clients.assignment):
+            assert np.flatnonzero(saved["client"] == i).tolist() == sorted(part.tolist())
