@@ -135,7 +135,12 @@ class DrawStore:
 
     @classmethod
     def resume(
-        cls, path: str | os.PathLike[str], names: Sequence[str], *, capacity: int, state: Mapping[str, np.ndarray]
+        cls,
+        path: str | os.PathLike[str] | None,
+        names: Sequence[str],
+        *,
+        capacity: int,
+        state: Mapping[str, np.ndarray],
     ) -> "DrawStore":
         """Continue from a checkpoint, whatever was written after it.
 
@@ -152,7 +157,7 @@ class DrawStore:
         Raises
         ------
         UserError
-            The store lacks draws that the checkpoint counts on.
+            The store lacks draws that the checkpoint counts on (or was kept in memory).
         """
         store = cls(path, names, len(state["draws_seen"]), capacity)
         store.seen = np.array(state["draws_seen"])

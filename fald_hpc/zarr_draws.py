@@ -9,6 +9,7 @@ Two *generations* of chunks can lie side by side, since the Zarr specification h
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -37,17 +38,18 @@ def chunk_draws(chains: int, dimension: int) -> int:
     return draws
 
 
+@functools.lru_cache(maxsize=16)
 def documents(
-    names: Sequence[str], chains: int, draws: int, thin: int, generation: int, seal: bool
+    names: tuple[str, ...], chains: int, chunk: int, draws: int, thin: int, generation: int, seal: bool
 ) -> dict[str, bytes]:
-    """Return every file of a store but the chunks of ``theta``, by path.
+    """Return every file of a store but the chunks of ``theta``, by path; not to be changed (they are remembered).
 
     Parameters
     ----------
-    names : sequence of str
+    names : tuple of str
         The d parameters.
-    chains, draws : int
-        Shape of ``theta``.
+    chains, chunk, draws : int
+        Shape of ``theta`` (chains, draws) and of its chunks (chains, chunk).
     thin : int
         Kept as its attribute.
     generation : int
@@ -65,7 +67,7 @@ def documents(
     group.create_array(
         "theta",
         shape=(chains, draws, len(names)),
-        chunks=(chains, chunk_draws(chains, len(names)), len(names)),
+        chunks=(chains, chunk, len(names)),
         dtype="<f8",
         fill_value=float("nan"),
         compressors=None,
@@ -111,7 +113,7 @@ class ZarrDraws:
         self._memory.clear()
         if self.folder is not None and self.folder.exists():
             shutil.rmtree(self.folder)
-        self._write_all(documents(self.names, self.chains, 0, thin, 0, seal=False))
+        self._write_all(self._documents(0, thin, 0, seal=False))
 
     def reopen(self) -> int:
         """Make a store that was left behind ready for more draws; return its stride.
@@ -122,19 +124,21 @@ class ZarrDraws:
             It is missing or damaged.
         """
         thin = int(json.loads(self._read(f"{THETA}/zarr.json"))["attributes"]["thin"])
-        self._write_all(documents(self.names, self.chains, 0, thin, 0, seal=False), but=f"{THETA}/zarr.json")
+        self._write_all(self._documents(0, thin, 0, seal=False), but=f"{THETA}/zarr.json")
         return thin
 
     def publish(self, draws: int, thin: int, generation: int) -> None:
         """Make the first ``draws`` draws of a generation the visible ones."""
         name = f"{THETA}/zarr.json"
-        self._write(name, documents(self.names, self.chains, draws, thin, generation, seal=False)[name])
+        document = json.loads(self._documents(0, thin, generation, seal=False)[name])
+        document["shape"][1] = draws
+        self._write(name, json.dumps(document, indent=2).encode())
 
     def seal(self, draws: int, thin: int, generation: int) -> None:
         """Publish for good: remove every other chunk and consolidate the metadata."""
         self.publish(draws, thin, generation)
         self.sweep(generation, -(-draws // self.chunk_draws))
-        self._write_all(documents(self.names, self.chains, draws, thin, generation, seal=True))
+        self._write_all(self._documents(draws, thin, generation, seal=True))
 
     def sweep(self, generation: int, chunks: int) -> None:
         """Remove the chunks of the other generation, those from number ``chunks`` on, and unfinished files."""
@@ -164,6 +168,9 @@ class ZarrDraws:
         """
         content = np.frombuffer(self._read(self._chunk(generation, k)), "<f8")
         return content.reshape(self.chains, self.chunk_draws, len(self.names)).astype(np.float64)
+
+    def _documents(self, draws: int, thin: int, generation: int, seal: bool) -> dict[str, bytes]:
+        return documents(self.names, self.chains, self.chunk_draws, draws, thin, generation, seal)
 
     @staticmethod
     def _chunk(generation: int, k: int) -> str:

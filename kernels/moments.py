@@ -14,7 +14,7 @@ import numpy as np
 
 from fald_hpc.kernels.jit import jit
 
-MOST_BATCHES = 4096
+MOST_BATCHES = 8192
 """Batches kept at least, where memory allows: the relative error of an ESS is about 2 / sqrt(batches)."""
 
 FEWEST_BATCHES = 32

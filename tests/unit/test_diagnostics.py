@@ -89,7 +89,7 @@ def test_r_hat_is_arviz_split_r_hat(n):
 
 
 def test_r_hat_when_batches_do_not_divide_evenly():
-    """With 10 007 records and 64 slots of 256 records: the halves are 19 batches each and 279 records lie in neither."""
+    """With 10 007 records in 64 slots of 256: the halves are 19 batches each and 279 records lie in neither."""
     import arviz
 
     x = ar1(np.random.default_rng(4), 4, 10_007) + np.arange(4)[:, None, None]

@@ -89,7 +89,8 @@ def test_arrays_there_and_back_on_other_ranks():
 
 
 @pytest.mark.parametrize(
-    ("chains", "d", "expected"), [(4, 4, 4096), (4, 128, 4096), (100, 20, 1024), (20, 10**4, 32), (4, 10**7, 32)]
+    ("chains", "d", "expected"),
+    [(4, 4, 8192), (4, 64, 8192), (4, 128, 4096), (100, 20, 1024), (20, 10**4, 32), (4, 10**7, 32)],
 )
 def test_number_of_batches_table(chains, d, expected):
     assert moments.n_batches(chains, d) == expected

@@ -57,7 +57,9 @@ def kept(x, start, capacity, seen=None):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(zarr_draws, "CHUNK_BYTES", 8 * 2 * 3 * 8)  # 8 draws of two chains
+    """Chunks of 8 draws of two chains; and no waiting for the disk, which these tests do not cut off."""
+    monkeypatch.setattr(zarr_draws, "CHUNK_BYTES", 8 * 2 * 3 * 8)
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +109,12 @@ def test_other_draws_give_other_bytes(tmp_path):
     assert tree(tmp_path / "0") != tree(tmp_path / "1")
 
 
-def test_chains_of_different_length(tmp_path):
+@pytest.mark.parametrize("chunk", [8, 1])
+def test_chains_of_different_length(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(zarr_draws, "CHUNK_BYTES", chunk * 2 * 3 * 8)
     x, rng = series(400), np.random.default_rng(3)
     ends = np.array([391, 347])
-    for number in range(3):
+    for number in range(8):
         inner = np.sort(rng.integers(0, ends, size=(2 + 9 * number, 2)), axis=0)
         store = storage.DrawStore.create(tmp_path / str(number), NAMES, 2, capacity=50)
         feed(store, x, np.concatenate([[[0, 0]], inner, [ends]]))
@@ -125,7 +129,7 @@ def test_resume_at_any_point_gives_the_same_bytes(tmp_path):
     whole = storage.DrawStore.create(tmp_path / "whole", NAMES, 2, capacity=40)
     feed(whole, x, [0, 700])
     whole.close()
-    for number in range(25):
+    for number in range(12):
         path = tmp_path / str(number)
         store = storage.DrawStore.create(path, NAMES, 2, capacity=40)
         at = 0
@@ -143,6 +147,59 @@ def test_resume_at_any_point_gives_the_same_bytes(tmp_path):
             at = saved
         store.close()
         assert tree(path) == tree(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("chunk", "capacity"), [(8, 40), (1, 11)])
+def test_resume_from_before_a_doubling(tmp_path, monkeypatch, chunk, capacity):
+    """The store is one to four doublings ahead of the checkpoint, by a single record or more."""
+    monkeypatch.setattr(zarr_draws, "CHUNK_BYTES", chunk * 2 * 3 * 8)
+    x = series(8 * capacity + 9)
+    whole = storage.DrawStore.create(tmp_path / "whole", NAMES, 2, capacity=capacity)
+    feed(whole, x, [0, x.shape[1]])
+    whole.close()
+    for saved in (7, 8, 12, capacity - 16 + chunk, capacity, 2 * capacity):
+        for lost in (capacity + 1, capacity + 2, 2 * capacity + 1, 4 * capacity + 1, 8 * capacity + 1):
+            if lost <= saved or saved < 0:
+                continue
+            store = storage.DrawStore.create(tmp_path / "d", NAMES, 2, capacity=capacity)
+            feed(store, x, [0, saved])
+            state = store.export()
+            feed(store, x, [*range(saved, lost, 1 if lost - saved < 20 else 5), lost])
+            store = storage.DrawStore.resume(tmp_path / "d", NAMES, capacity=capacity, state=state)
+            feed(store, x, [saved, lost, x.shape[1]])
+            assert np.array_equal(store.array(), kept(x, 1, capacity))
+            store.close()
+            assert tree(tmp_path / "d") == tree(tmp_path / "whole")
+
+
+def test_closing_removes_what_a_kill_left(tmp_path, monkeypatch):
+    x = series(300)
+    for name in ("clean", "killed"):
+        with monkeypatch.context() as patch:
+            if name == "killed":
+                patch.setattr(zarr_draws.ZarrDraws, "sweep", lambda self, generation, chunks: None)
+            store = storage.DrawStore.create(tmp_path / name, NAMES, 2, capacity=40)
+            feed(store, x, range(0, 301, 10))
+        if name == "killed":
+            assert tree(tmp_path / "killed") != tree(tmp_path / "clean")
+            (tmp_path / name / "posterior/theta/.0.3.0.new").write_bytes(b"half")
+            (tmp_path / name / "posterior/.zarr.json.new").write_bytes(b"half")
+        store.close()
+    assert tree(tmp_path / "killed") == tree(tmp_path / "clean")
+
+
+def test_fewer_steps_than_before_the_interruption(tmp_path):
+    """The stride has doubled meanwhile: every other draw is lost, which is said."""
+    x = series(60)
+    store = storage.DrawStore.create(tmp_path / "d", NAMES, 2, capacity=40)
+    feed(store, x, [0, 30])
+    state = store.export()
+    feed(store, x, [30, 50])
+    store = storage.DrawStore.resume(tmp_path / "d", NAMES, capacity=40, state=state)
+    feed(store, x, [30, 35])
+    with pytest.warns(UserWarning, match="one draw in 2 records"):
+        store.close()
+    assert np.array_equal(storage.open_draws(tmp_path / "d").values, x[:, :35:2])
 
 
 def test_extension_of_a_finished_run(tmp_path):
@@ -252,6 +309,14 @@ def test_readable_while_it_grows(tmp_path, records):
     assert np.array_equal(data["theta"].values, series(records)[:, : records // 8 * 8])
 
 
+def test_shape_is_written_as_zarr_would(tmp_path):
+    files = zarr_draws.ZarrDraws(tmp_path / "d", NAMES, 2)
+    files.start(3)
+    files.publish(16, 3, 1)
+    name = "posterior/theta/zarr.json"
+    assert (tmp_path / "d" / name).read_bytes() == zarr_draws.documents(NAMES, 2, 8, 16, 3, 1, False)[name]
+
+
 def test_in_memory(tmp_path):
     x = series(500)
     store = storage.DrawStore.create(None, NAMES, 2, capacity=40)
@@ -307,10 +372,10 @@ def test_chunks_of_a_single_draw(tmp_path, monkeypatch):
     monkeypatch.setattr(zarr_draws, "CHUNK_BYTES", 1)
     x = series(57)
     for number, edges in enumerate([[0, 57], range(58)]):
-        store = storage.DrawStore.create(tmp_path / str(number), NAMES, 2, capacity=12)
+        store = storage.DrawStore.create(tmp_path / str(number), NAMES, 2, capacity=11)
         feed(store, x, list(edges))
         store.close()
-        assert np.array_equal(storage.open_draws(tmp_path / str(number)).values, kept(x, 1, 12))
+        assert np.array_equal(storage.open_draws(tmp_path / str(number)).values, kept(x, 1, 11))
     assert tree(tmp_path / "0") == tree(tmp_path / "1")
 
 
