@@ -45,7 +45,7 @@ def gaussian(diagonal: bool = False) -> Case:
 def regression(name: str, d: int = 3) -> Case:
     """Regression with weights, offsets (where taken), a prior scale of 1.5 and unequal shares; intercept last."""
     rng = np.random.default_rng(abs(hash_of(name)) + d)
-    features = [rng.standard_normal((n, d)) for n in SIZES]
+    features = [(0.4 if name == "poisson" else 1.0) * rng.standard_normal((n, d)) for n in SIZES]
     with_ones = [np.column_stack([x, np.ones(len(x))]) for x in features]
     weights = [rng.uniform(0.5, 2.0, n) for n in SIZES]
     offsets = None if name == "softmax" else [0.3 * rng.standard_normal(n) for n in SIZES]
