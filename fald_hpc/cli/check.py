@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fald_hpc.cli import toml
 from fald_hpc.cli.settings import overrides
 
 
@@ -23,4 +24,8 @@ def check(
     from fald_hpc import config, execute
 
     cfg = config.load(source, overrides(set_ or [], seed, steps, chains))
-    print(execute.plan(cfg, ranks))
+    plan = execute.plan(cfg, ranks)
+    print(toml.text(cfg.to_dict()))
+    print(plan)
+    for warning in cfg.warnings:
+        print(f"warning: {warning}")

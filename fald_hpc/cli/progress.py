@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 INTERVAL = 10.0
@@ -28,6 +28,8 @@ class Lines:
     ----------
     stream : TextIO
         Where to write.
+    opening : sequence of str
+        Lines to write when sampling starts: validation is over then.
     interval : float
         Seconds between two lines.
     clock : Callable
@@ -35,9 +37,13 @@ class Lines:
     """
 
     def __init__(
-        self, stream: TextIO, interval: float = INTERVAL, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        opening: Sequence[str] = (),
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.stream, self.interval, self.clock = stream, interval, clock
+        self.stream, self.opening, self.interval, self.clock = stream, opening, interval, clock
         self.first: tuple[float, int] | None = None
         self.last_line = clock()
 
@@ -46,6 +52,8 @@ class Lines:
         now = self.clock()
         if self.first is None:
             self.first = (now, step)
+            for line in self.opening:
+                print(line, file=self.stream, flush=True)
         if now - self.last_line < self.interval:
             return
         self.last_line = now
@@ -59,9 +67,15 @@ class Lines:
 
 
 class Bar:
-    """A bar on a terminal."""
+    """A bar on a terminal.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    opening : sequence of str
+        Lines to write when sampling starts.
+    """
+
+    def __init__(self, opening: Sequence[str] = ()) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -74,11 +88,14 @@ class Bar:
             TextColumn("left"),
             console=Console(stderr=True),
         )
+        self.opening = opening
         self.task: Any = None
 
     def __call__(self, step: int, steps: int) -> None:
         """Take note that ``step`` of ``steps`` iterations are done."""
         if self.task is None:
+            for line in self.opening:
+                print(line, file=sys.stderr)
             self.bar.start()
             self.task = self.bar.add_task("sampling", total=steps)
         self.bar.update(self.task, completed=step)
@@ -88,7 +105,6 @@ class Bar:
         self.bar.stop()
 
 
-def reporter(stream: TextIO | None = None) -> Lines | Bar:
-    """Return what fits the stream, standard error by default: results go to standard output."""
-    target = stream or sys.stderr
-    return Bar() if target.isatty() else Lines(target)
+def reporter(opening: Sequence[str] = ()) -> Lines | Bar:
+    """Return what fits standard error; results go to standard output."""
+    return Bar(opening) if sys.stderr.isatty() else Lines(sys.stderr, opening)

@@ -48,11 +48,11 @@ def run(
     folder = out or Path("runs") / Path(source).stem
 
     report = None
-    _announce(cfg, communicator)
+    opening = _opening(cfg, communicator)
     if communicator.rank == 0 and not quiet:
         from fald_hpc.cli import progress
 
-        report = progress.reporter()
+        report = progress.reporter(opening)
     try:
         execute.execute(cfg, folder, comm=communicator, resume=resume, overwrite=overwrite, progress=report)
     except (UserError, KeyboardInterrupt):
@@ -101,18 +101,17 @@ def _agreed(
     return cfg
 
 
-def _announce(cfg: Config, communicator: Serial) -> None:
-    """Say on standard error where the ranks are, and what is allowed but worth a word; all ranks call it."""
+def _opening(cfg: Config, communicator: Serial) -> list[str]:
+    """Return on rank 0 where the ranks are, and what is allowed but worth a word; all ranks call it."""
     from fald_hpc import diagnosis
 
     there = communicator.collect([platform.node(), sorted(os.sched_getaffinity(0))])
     if there is None:
-        return
+        return []
     hosts, cores = [host for host, _ in there], [numbers for _, numbers in there]
     parts = [
         f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {host} ({available} cores)"
         for host, (ranks, available) in diagnosis.places(hosts, cores).items()
     ]
-    print(", ".join(parts), file=sys.stderr, flush=True)
-    for warning in [*diagnosis.crowded(hosts, cores), *cfg.warnings]:
-        print(f"warning: {warning}", file=sys.stderr, flush=True)
+    warnings = [*diagnosis.crowded(hosts, cores), *cfg.warnings]
+    return [", ".join(parts), *(f"warning: {warning}" for warning in warnings)]

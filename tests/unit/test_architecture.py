@@ -136,4 +136,5 @@ def test_files_are_small_and_named_after_an_idea():
     assert not {path for path in lengths if path.stem in ("utils", "util", "helpers", "misc", "common")}
     ordered = sorted(lengths.values())
     assert ordered[len(ordered) // 2] <= 150
-    assert len([path for path, length in lengths.items() if length > 300]) <= 3
+    assert len([path for path, length in lengths.items() if length > 300]) <= 5
+    assert ordered[-1] <= 400

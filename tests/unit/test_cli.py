@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -163,5 +164,21 @@ def test_check_counts_the_messages_that_a_run_makes(finished):
     _, folder = finished
     done = fald("check", "titanic", *SHORT, "--ranks", "2", cwd=folder)
     assert done.returncode == 0, done.stderr
-    for word in ("step_size", "clients", "messages", "memory"):
+    made = json.loads((folder / "manifest.json").read_text())["messages"]["made"]
+    assert f"messages     {made} collective" in done.stdout
+    for word in ("rank  clients", "B each", "memory", "time"):
         assert word in done.stdout
+    resolved = tomllib.loads(done.stdout.split("\n\nparameters ")[0])
+    assert resolved["run"] == {**resolved["run"], "steps": 10000, "chains": 4, "seed": 1}
+    assert resolved["sampler"]["name"] == "vr_fald_star"
+
+
+def test_resolved_configs_are_toml():
+    from fald_hpc import config
+    from fald_hpc.cli import toml
+
+    for name in config.example_names():
+        cfg = config.load(name, [])
+        assert config.from_dict(tomllib.loads(toml.text(cfg.to_dict()))).to_dict() == cfg.to_dict()
+    nested = {"data": {"file": 'a "b"', "partition": {"scheme": "iid", "clients": 3}}, "run": {"steps": 5, "burn_in": 1e-3}}
+    assert tomllib.loads(toml.text(nested)) == nested

@@ -28,17 +28,19 @@ def test_one_line_per_interval():
     assert "\r" not in stream.getvalue()
 
 
-def test_short_runs_stay_silent():
+def test_short_runs_say_only_the_opening():
     stream, clock = io.StringIO(), Clock()
-    report = progress.Lines(stream, clock=clock)
+    report = progress.Lines(stream, ["2 ranks on n1 (2 cores)"], clock=clock)
+    assert stream.getvalue() == ""
+    report(0, 100)
     report(100, 100)
     report.close()
-    assert stream.getvalue() == ""
+    assert stream.getvalue() == "2 ranks on n1 (2 cores)\n"
 
 
 def test_durations():
     assert [progress.duration(t) for t in (0.4, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 5 min"]
 
 
-def test_lines_unless_a_terminal():
-    assert isinstance(progress.reporter(io.StringIO()), progress.Lines)
+def test_lines_unless_a_terminal(capsys):
+    assert isinstance(progress.reporter(), progress.Lines)
