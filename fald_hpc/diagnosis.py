@@ -1,4 +1,4 @@
-"""What can be wrong with an installation or a launch, as sentences: pure functions of facts, nothing is measured here."""
+"""What can be wrong with an installation or a launch, as sentences: pure functions of facts that others found."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def problems(facts: Facts) -> list[str]:
     expected = ranks * (ranks + 1) / 2
     if facts.reduction != expected:
         found.append(
-            f"The sum of 1..{ranks} over {ranks} ranks came out as {facts.reduction:g} instead of {expected:g}: the MPI "
-            "library is broken or two are mixed; install one of them into a clean environment."
+            f"The sum of 1..{ranks} over {ranks} ranks came out as {facts.reduction:g} instead of {expected:g}: the "
+            "MPI library is broken or two are mixed; install one of them into a clean environment."
         )
     launcher, library = flavour(facts.mpiexec_version), flavour(facts.library or "")
     if launcher is not None and library is not None and launcher != library:
@@ -103,8 +103,8 @@ def problems(facts: Facts) -> list[str]:
     found += crowded(facts.hosts, facts.cores)
     if facts.machine == "x86_64" and not {"avx2", "fma"} <= set(facts.cpu_features):
         found.append(
-            "This processor lacks AVX2 or fused multiply-add (x86-64-v3): runs work but are slow, and the same bytes as "
-            "on other processors are not promised."
+            "This processor lacks AVX2 or fused multiply-add (x86-64-v3): runs work but are slow, and the same bytes "
+            "as on other processors are not promised."
         )
     if not facts.cache_writable:
         found.append(

@@ -77,10 +77,10 @@ def bytes_difference(one: bytes, two: bytes, where: str) -> str | None:
 def _checkpoints(left: Path, right: Path) -> str | None:
     from fald_hpc import checkpoint
 
-    states = [checkpoint.load(folder / "checkpoint") for folder in (left, right)]
-    if states[0] is None or states[1] is None:
-        return None if states[0] is states[1] else "checkpoint is in one run only"
-    (arrays, meta), (other_arrays, other_meta) = states
+    one, two = (checkpoint.load(folder / "checkpoint") for folder in (left, right))
+    if one is None or two is None:
+        return None if one is two else "checkpoint is in one run only"
+    (arrays, meta), (other_arrays, other_meta) = one, two
     if sorted(arrays) != sorted(other_arrays):
         return f"checkpoint array {sorted(set(arrays) ^ set(other_arrays))[0]} is in one run only"
     for name, array in arrays.items():

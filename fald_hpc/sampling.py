@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
@@ -130,6 +131,9 @@ def sample(
         need_mode=meta is None,
     )
     _same_as_saved(study, meta)
+    if communicator.rank == 0:
+        for note in study.notes:
+            warnings.warn(note, stacklevel=2)
     timers.lap("setup")
     engine = Engine(study, options, folder, timers)
     _begin_folder(folder, overwrite, study, meta is not None)

@@ -27,5 +27,3 @@ def check(
     plan = execute.plan(cfg, ranks)
     print(toml.text(cfg.to_dict()))
     print(plan)
-    for warning in cfg.warnings:
-        print(f"warning: {warning}")

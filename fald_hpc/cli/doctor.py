@@ -134,7 +134,8 @@ def _cpu_features() -> list[str]:
 
 def _notable(features: list[str]) -> str:
     """Return the features that matter here."""
-    return ", ".join(name for name in ("fma", "avx2", "avx512f", "neon", "sve") if name in features) or "no vector units"
+    known = ("fma", "avx2", "avx512f", "neon", "sve")
+    return ", ".join(name for name in known if name in features) or "no vector units"
 
 
 def _cache() -> tuple[str, bool]:

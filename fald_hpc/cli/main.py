@@ -1,7 +1,8 @@
 """The command line ``fald``: one file per command beside this one.
 
 Exit codes: 0 done, 1 a check failed or the program did, 2 a mistake of the user (one sentence on standard error,
-nothing written). Under MPI rank 0 alone prints and returns the code, since launchers add a banner to every rank that fails.
+nothing written). Under MPI rank 0 alone prints and returns the code, since launchers add a banner to every rank that
+fails.
 """
 
 from __future__ import annotations
@@ -9,19 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from typing import NoReturn
 
 import typer
 
 from fald_hpc import launch, threads
-from fald_hpc.cli import check, doctor, examples, init, run, summary, verify
+from fald_hpc.cli import bias, check, doctor, examples, init, report, run, summary, verify
 from fald_hpc.errors import UserError
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
 
 # Commands that all ranks of an MPI job take part in; the others are rank 0's alone.
-COLLECTIVE = ("run", "doctor")
+COLLECTIVE = ("run", "doctor", "bias")
 
 app = typer.Typer(
     help="Federated Bayesian posteriors by FALD and VR-FALD*; serially, under mpiexec or under srun the same numbers.",
@@ -35,6 +37,8 @@ app.command("examples", short_help="List the built-in examples.")(examples.examp
 app.command("init", short_help="Write an example as a file to edit.")(init.init)
 app.command("check", short_help="Validate a config; show layout, messages, time.")(check.check)
 app.command("summary", short_help="Print the posterior table of a run.")(summary.summary)
+app.command("report", short_help="Write an HTML page with tables and plots.")(report.report)
+app.command("bias", short_help="Measure the bias that the step size leaves.")(bias.bias)
 app.command("verify", short_help="Compare rank counts byte for byte.")(verify.verify)
 app.command("doctor", short_help="Show MPI, launcher, threads; say what is wrong.")(doctor.doctor)
 
@@ -57,6 +61,7 @@ def _rank() -> int:
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     threads.cap(os.environ)  # before anything imports NumPy
+    warnings.showwarning = _show_warning
     if _rank() == 0:
         sys.exit(_code())
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
@@ -79,6 +84,11 @@ def _code() -> int:
             raise
         _say(f"fald: {error.format_message()} (see: fald --help)")
         return USER_MISTAKE
+
+
+def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    """Show a warning as a sentence, without the line of source that it came from."""
+    _say(f"warning: {message}")
 
 
 def _say(sentence: str) -> None:

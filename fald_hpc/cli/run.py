@@ -35,7 +35,7 @@ def run(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     allow_singleton: Annotated[
-        bool, typer.Option("--allow-singleton", help="Run although MPI does not join the copies that a launcher started.")
+        bool, typer.Option("--allow-singleton", help="Run although MPI does not join the copies of a launcher.")
     ] = False,
 ) -> None:
     """Sample the posterior of a config or a built-in example and print the posterior table."""
@@ -48,7 +48,7 @@ def run(
     folder = out or Path("runs") / Path(source).stem
 
     report = None
-    opening = _opening(cfg, communicator)
+    opening = _opening(communicator)
     if communicator.rank == 0 and not quiet:
         from fald_hpc.cli import progress
 
@@ -101,8 +101,8 @@ def _agreed(
     return cfg
 
 
-def _opening(cfg: Config, communicator: Serial) -> list[str]:
-    """Return on rank 0 where the ranks are, and what is allowed but worth a word; all ranks call it."""
+def _opening(communicator: Serial) -> list[str]:
+    """Return on rank 0 where the ranks are and whether they outnumber the cores; all ranks call it."""
     from fald_hpc import diagnosis
 
     there = communicator.collect([platform.node(), sorted(os.sched_getaffinity(0))])
@@ -113,5 +113,4 @@ def _opening(cfg: Config, communicator: Serial) -> list[str]:
         f"{ranks} {'rank' if ranks == 1 else 'ranks'} on {host} ({available} cores)"
         for host, (ranks, available) in diagnosis.places(hosts, cores).items()
     ]
-    warnings = [*diagnosis.crowded(hosts, cores), *cfg.warnings]
-    return [", ".join(parts), *(f"warning: {warning}" for warning in warnings)]
+    return [", ".join(parts), *(f"warning: {warning}" for warning in diagnosis.crowded(hosts, cores))]

@@ -41,7 +41,7 @@ def verify(
     config.load(source, changes)  # a mistake ends here, before any child starts
     options = [text for change in changes for text in ("--set", change)]
     with tempfile.TemporaryDirectory(prefix="fald-verify-") as place:
-        folders = []
+        folders: list[Path] = []
         for count in counts:
             folder = Path(place) / f"{len(folders)}-ranks-{count}"
             seconds = _child(_prefix(count, launcher), [source, *options, "--out", str(folder), "--quiet"], count)

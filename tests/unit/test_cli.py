@@ -122,7 +122,7 @@ def test_another_seed_is_reported_as_different(finished, tmp_path):
 
 
 def test_summary_as_table_and_as_json(finished):
-    done, folder = finished
+    _, folder = finished
     table = fald("summary", folder, cwd=folder)
     assert table.returncode == 0
     assert "R-hat" in table.stdout or "r_hat" in table.stdout
@@ -180,5 +180,6 @@ def test_resolved_configs_are_toml():
     for name in config.example_names():
         cfg = config.load(name, [])
         assert config.from_dict(tomllib.loads(toml.text(cfg.to_dict()))).to_dict() == cfg.to_dict()
-    nested = {"data": {"file": 'a "b"', "partition": {"scheme": "iid", "clients": 3}}, "run": {"steps": 5, "burn_in": 1e-3}}
+    partition = {"scheme": "iid", "clients": 3}
+    nested = {"data": {"file": 'a "b"', "partition": partition}, "run": {"steps": 5, "burn_in": 1e-3}}
     assert tomllib.loads(toml.text(nested)) == nested

