@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fald_hpc import storage, summary
+from fald_hpc import checkpoint, storage, summary
 from fald_hpc.errors import UserError
+from fald_hpc.kernels import moments
+from fald_hpc.metrics import diagnostics
 
 
 class Summary(dict[str, Any]):
@@ -42,6 +44,19 @@ class Run:
         self._summary, self.manifest, self.path = summary_, manifest, path
         self._draws, self._covariance = draws, covariance
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the table.
+
+        Raises
+        ------
+        RuntimeError
+            On ranks other than 0, which hold no results.
+        """
+        if not self.manifest:
+            raise RuntimeError("the results of a run under MPI are on rank 0: read them there, or from its folder")
+        rows: list[dict[str, Any]] = self._summary["parameters"]
+        return rows
+
     def summary(self) -> Summary:
         """Return mean, sd, MCSE, ESS and R-hat of every parameter; printed, it is a table."""
         return Summary(self._summary)
@@ -49,10 +64,10 @@ class Run:
     @property
     def names(self) -> list[str]:
         """Names of the parameters."""
-        return [row["name"] for row in self._summary["parameters"]]
+        return [row["name"] for row in self._rows()]
 
     def _column(self, key: str) -> np.ndarray:
-        values = [row[key] for row in self._summary["parameters"]]
+        values = [row[key] for row in self._rows()]
         return np.array([np.nan if value is None else value for value in values])
 
     @property
@@ -67,19 +82,26 @@ class Run:
 
     @property
     def covariance(self) -> np.ndarray | None:
-        """Posterior covariance: float64[d, d], None if only variances were kept or the run was read from a folder."""
+        """Posterior covariance: float64[d, d], None if only variances were kept."""
+        self._rows()
+        if self._covariance is None and self.path is not None:
+            saved = checkpoint.load(self.path / "checkpoint")
+            if saved is not None:
+                return diagnostics.covariance(moments.from_arrays(saved[0]))
         return self._covariance
 
     @property
     def messages(self) -> dict[str, int]:
         """Collective messages of the algorithm: made, predicted from the seed, and repeated to widen a window."""
+        self._rows()
         return dict(self.manifest["messages"])
 
     @cached_property
     def draws(self) -> Any:
         """The kept draws of the average over clients: an ``xarray.DataArray`` (chain, draw, parameter)."""
+        names = self.names
         if self._draws is not None:
-            return storage.to_dataarray(self._draws, self.names)
+            return storage.to_dataarray(self._draws, names)
         assert self.path is not None
         return storage.open_draws(self.path / "draws.zarr")
 

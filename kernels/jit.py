@@ -121,6 +121,8 @@ def placeholder(name: str) -> Callable[..., Any]:
 
 
 if DISABLED:
+    # 64-bit words wrap around on purpose; NumPy's scalars warn of it
+    np.seterr(over="ignore")
 
     def fma(a: float, b: float, c: float) -> float:
         """Return a·b + c (two roundings: Python before 3.13 has no fused form)."""
