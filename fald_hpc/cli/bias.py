@@ -32,7 +32,9 @@ def bias(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. sampler.step_size=0.1.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set run.seed=N.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps at the step size itself; at half of it twice as many.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps at the step size itself; at half of it twice as many.")
+    ] = None,
     chains: Annotated[int | None, typer.Option(help="The same as --set run.chains=N.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,

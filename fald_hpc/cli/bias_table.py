@@ -21,9 +21,19 @@ def number(bias: float, error: float, unit: str = "") -> str:
 
     if not (math.isfinite(bias) and math.isfinite(error)):
         return NOT_KNOWN
-    decimals = min(max(1 - math.floor(math.log10(error)), 0), 12) if error > 0.0 else 6
+    decimals = _decimals(error)
     text = f"{bias:+.{decimals}f}{unit} ± {error:.{decimals}f}{unit}" if decimals <= 8 else f"{bias:+.2e} ± {error:.1e}"
-    return text if resolved(bias, error) else f"{text} not resolved"
+    return text if resolved(bias, error) else f"{text} (not resolved)"
+
+
+def _decimals(error: float) -> int:
+    """Return the decimals that show two digits of an error."""
+    return max(1 - math.floor(math.log10(error)), 0) if error > 0.0 else 6
+
+
+def _estimate(value: float, error: float) -> str:
+    known = math.isfinite(error) and _decimals(error) <= 8
+    return f"{value:.{_decimals(error)}f}" if known else f"{value:.4g}"
 
 
 def settings(found: Bias) -> str:
@@ -40,8 +50,7 @@ def of_setting(found: Bias) -> str:
     for p in largest(found):
         for key in ("mean", "sd"):
             value, error = float(getattr(found.whole, key)[p]), float(getattr(found.whole, f"{key}_error")[p])
-            decimals = min(max(1 - math.floor(math.log10(error)), 0), 12) if error > 0.0 else 6
-            row = [found.names[p] if key == "mean" else "", key, f"{value:.{decimals}f}"]
+            row = [found.names[p] if key == "mean" else "", key, _estimate(value, error)]
             rows.append(row + [_cell(kind, key, p) for kind in (found.richardson, known) if kind is not None])
     lines = [
         f"{found.sampler} at step_size {gamma:g}, {settings(found)}",
@@ -59,14 +68,14 @@ def over_settings(all_found: Sequence[Bias]) -> str:
     exact = all_found[0].against_exact is not None
     rows = [["comm_prob", "batch_size", "step_size", "bias of a mean", "", "bias of an sd", ""]]
     for found in all_found:
-        row = [f"{found.settings['comm_prob']:g}", str(found.settings["batch_size"]), f"{found.settings['step_size']:g}"]
+        row = [str(found.settings[key]) for key in ("comm_prob", "batch_size", "step_size")]
         for key in ("mean", "sd"):
             bias, error = in_sds(found, key)
             worst = max(range(len(bias)), key=lambda p: -1.0 if math.isnan(error[p]) else abs(bias[p]))
             row += [number(100.0 * bias[worst], 100.0 * error[worst], " %"), f"({found.names[worst]})"]
         rows.append(row)
     way = "against the exact posterior" if exact else "by Richardson"
-    title = f"Largest bias over the parameters, {way}, in per cent of the posterior sd, ± one Monte Carlo standard error"
+    title = f"Largest bias over the parameters, {way}, in per cent of the posterior sd"
     return "\n".join([title, *align(rows, "rrr")])
 
 

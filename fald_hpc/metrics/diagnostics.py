@@ -155,7 +155,7 @@ def r_hat(acc: Accumulators) -> np.ndarray:
         return np.sqrt(((h - 1) / h * within + between) / within)
 
 
-def _long_run(batches: np.ndarray, need: float) -> float:
+def long_run(batches: np.ndarray, need: float) -> float:
     """Return the long-run variance of the average over chains of one parameter's batch sums float64[s, a]."""
     chains, a = batches.shape
     together, lags = long_run_variance(_sum_rows(batches)[None] / chains, need)
@@ -176,7 +176,7 @@ def mcse_and_ess(acc: Accumulators) -> tuple[np.ndarray, np.ndarray]:
     batches, size = _common_batches(acc)
     need = float(min(AUTOCORRELATION_TIMES, slots // 4))
     scale = 1.0 / (float(size) * int(acc.count.min()))
-    error = np.array([_long_run(np.ascontiguousarray(batches[:, :, p]), need) for p in range(d)]) * scale
+    error = np.array([long_run(np.ascontiguousarray(batches[:, :, p]), need) for p in range(d)]) * scale
     if _enough_for_r_hat(acc):
         between = _variance_of_rows(_halves(acc)[0]) / (2 * chains)
         error = np.where(r_hat(acc) > LARGEST_R_HAT, np.fmax(error, between), error)
