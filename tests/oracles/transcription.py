@@ -153,7 +153,7 @@ def run(
             moved[i] = x[i] - step_size * g + np.sqrt(2 * step_size) * noise
         # 3. averaging
         fires = np.asarray(draws.averaging(k))
-        after = np.where(fires[..., None], average(moved), moved)
+        after = np.where(fires[..., None], average(moved), moved) if np.any(fires) else moved
         # 4. refresh, from the values before the local step
         if variance_reduced:
             renews = np.asarray(draws.refresh(k))
@@ -163,6 +163,6 @@ def run(
                 y = np.where(renews[..., None], y_new, y)
                 c = np.where(renews[..., None], c_new, c)
         x = after
-        means.append(mean(x))
+        means.append(x.mean(axis=0))
         averaged.append(np.array(fires, dtype=bool))
     return Path(np.array(means), np.array(averaged), x, y if variance_reduced else None, c, touched)

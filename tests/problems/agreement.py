@@ -36,6 +36,12 @@ class Agreement(NamedTuple):
     bias: np.ndarray
 
 
+def mean_error(recursion: Recursion, records: float, chains: int, *, shared: bool) -> np.ndarray:
+    """Return the exact standard errors of a grand mean, float64[d]."""
+    series = averages.at_communications(recursion)
+    return np.sqrt(np.diag(averages.mean_variance(series, records, chains, shared=shared)))
+
+
 def compare(draws: list[np.ndarray], recursion: Recursion, *, shared: bool) -> Agreement:
     """Compare the records of several chains, float64[r, d] each, taken at communication times after a burn-in."""
     exact = moments.stationary(recursion)
