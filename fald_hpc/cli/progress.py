@@ -45,13 +45,13 @@ class Lines:
     ) -> None:
         self.stream, self.opening, self.interval, self.clock = stream, opening, interval, clock
         self.first: tuple[float, int] | None = None
-        self.last_line = clock()
+        self.last_line = 0.0
 
     def __call__(self, step: int, steps: int) -> None:
         """Take note that ``step`` of ``steps`` iterations are done."""
         now = self.clock()
         if self.first is None:
-            self.first = (now, step)
+            self.first, self.last_line = (now, step), now
             for line in self.opening:
                 print(line, file=self.stream, flush=True)
         if now - self.last_line < self.interval:
