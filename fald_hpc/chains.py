@@ -1,4 +1,4 @@
-"""The chains of one rank: their compiled loop, its state and its work space. Everything here is between two segments."""
+"""The chains of one rank: their compiled loop, its state and work space. Everything here is between two segments."""
 
 import math
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from numba import typeof, types
 
 from fald_hpc.comm import Serial
+from fald_hpc.failures import ChainFailure, Divergence, GradientFailure
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import averaging, coins, exact_sum, minibatch, noise
 from fald_hpc.kernels import state as records
@@ -17,14 +18,6 @@ from fald_hpc.samplers.base import Sampler
 
 RECORD_BYTES = 1 << 24
 """Memory of the records of one segment on a rank, in bytes; bounds the iterations of a segment."""
-
-
-class Divergence(RuntimeError):
-    """A parameter or gradient is no longer a finite number."""
-
-
-class GradientFailure(RuntimeError):
-    """A user's gradient raised."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +137,10 @@ class Chains:
                 largest[s] = max(largest[s], gradient.max()) if np.isfinite(gradient).all() else np.inf
         largest = self.federation.group.maximum(largest)
         if not (largest <= 2.0**exact_sum.MAX_WINDOW).all():
+            chain = self.indices[int(np.argmax(~(largest <= 2.0**exact_sum.MAX_WINDOW)))]
             raise Divergence(
-                f"the gradient at the start of chain {self.indices[int(np.argmax(largest))]} is not finite: "
-                'start nearer to the mode (init = "mode") or rescale the data.'
+                f"the gradient at the start of chain {chain} is not finite: "
+                'start nearer to the mode (init = "mode") or rescale the data (standardise = true).'
             )
         averaging.set_windows(largest[:, None], self.state.gradient_window)
         self.work.pending[:] = x
@@ -197,33 +191,47 @@ class Chains:
         return int(reached)
 
     def _raise(self, status: int, k: int) -> None:
-        """Turn the result of a segment into an exception that names client, chain and step."""
-        if status == records.DONE:
-            return
+        """Turn the result of a segment into an exception that names client, chain and step where they are here."""
         if status == records.MPI_ERROR:
             raise RuntimeError(f"MPI_Allreduce reported an error at step {k}.")
-        client, chain = self._culprit(status)
+        if status != records.DONE:
+            raise self._failure(status, k)
+
+    def trouble(self, k: int) -> ChainFailure | None:
+        """Return what is wrong with this rank's clients before iteration k; the loop looks at averagings only."""
+        if self.work.failed[0] >= 0:
+            return self._failure(records.FAILED, k)
+        if not (np.abs(self.state.theta) <= 2.0**exact_sum.MAX_WINDOW).all():
+            return self._failure(records.NOT_FINITE, k)
+        return None
+
+    def _failure(self, status: int, k: int) -> ChainFailure:
+        i, s = self._culprit(status)
+        client = None if i is None else self.settings.first_client + i
+        chain = None if s is None else self.indices[s]
+        where = "another rank" if client is None else f"client {client}, chain {chain}"
         if status == records.FAILED:
-            failed_at = int(self.work.failed[2]) if client is not None else k
-            where = f"client {client}, chain {chain}" if client is not None else "another rank"
-            raise GradientFailure(f"the gradient failed at {where}, step {failed_at}")
-        where = f"client {client}, chain {chain}" if client is not None else "another rank"
-        raise Divergence(
-            f"a value of {where} was not finite by step {k} (step_size = {self.sampler.step_size:g}): "
-            "take a smaller step size, fewer steps between averagings (a larger comm_prob) or a start nearer to the mode."
-        )
+            step = k if i is None else int(self.work.failed[2])
+            said = None if i is None or s is None else self._said(i, s)
+            return GradientFailure(f"the gradient failed at {where}, step {step}", step, client, chain, said)
+        return Divergence(f"a value of {where} was not finite by step {k}", k, client, chain)
 
     def _culprit(self, status: int) -> tuple[int | None, int | None]:
-        """Return the global client and chain of the first failure on this rank, or Nones."""
+        """Return the local client and chain of the first failure on this rank, or Nones."""
         if status == records.FAILED:
-            if self.work.failed[0] < 0:
-                return None, None
-            return self.settings.first_client + int(self.work.failed[0]), self.indices[int(self.work.failed[1])]
+            return (None, None) if self.work.failed[0] < 0 else (int(self.work.failed[0]), int(self.work.failed[1]))
         for values in (self.state.theta, self.work.gradient):
             bad = np.argwhere(~(np.abs(values) <= 2.0**exact_sum.MAX_WINDOW))
             if bad.size:
-                return self.settings.first_client + int(bad[0][0]), self.indices[int(bad[0][1])]
+                return int(bad[0][0]), int(bad[0][1])
         return None, None
+
+    def _said(self, i: int, s: int) -> str | None:
+        """Return what the user's function raises for a local client where a chain stands."""
+        points = [self.state.theta[i, s]]
+        if self.sampler.uses_reference:
+            points += [self.state.reference[s], self.work.pending[s]]
+        return self.federation.potential.raised(self.federation.problem, i, points)
 
     def averaged(self, k: int) -> bool:
         """Return whether all clients of all chains are equal before iteration k."""
@@ -254,4 +262,13 @@ def group_communicator(communicator: Serial, layout: Layout) -> Any:
     return communicator if layout.chain_groups == 1 else communicator.split(layout.chain_group(communicator.rank))
 
 
-__all__ = ["Chains", "Divergence", "GradientFailure", "Schedule", "batch_sizes", "expected_events", "group_communicator", "noise"]
+__all__ = [
+    "Chains",
+    "Divergence",
+    "GradientFailure",
+    "Schedule",
+    "batch_sizes",
+    "expected_events",
+    "group_communicator",
+    "noise",
+]

@@ -8,14 +8,17 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fald_hpc import launch
-from fald_hpc.errors import UserError
+from fald_hpc.errors import StorageFailure, UserError
 from fald_hpc.kernels import _collectives, collectives
+
+Raised = TypeVar("Raised", bound=BaseException)
 
 
 class Serial:
@@ -56,9 +59,13 @@ class Serial:
         return np.array(array, np.float64)
 
     def together(self, error: BaseException | None) -> None:
-        """Raise on every rank if any rank has an error: the same message everywhere."""
+        """Raise on every rank if any rank has an error: the same message everywhere, and its attribute ``agreed``."""
         if error is not None:
-            raise error
+            raise everywhere(error)
+
+    def all_failed(self, seconds: float) -> bool:
+        """Return whether all ranks call this within some seconds: what failed here then failed everywhere."""
+        return True
 
     def describe(self) -> dict[str, Any]:
         """Return the MPI library, its version, and the hosts of the ranks."""
@@ -80,6 +87,7 @@ class Mpi(Serial):
     def __init__(self, communicator: Any, mpi: Any) -> None:
         self._mpi = mpi
         self._comm = communicator.Dup()
+        self._alarm = communicator.Dup()
         self.rank = self._comm.Get_rank()
         self.size = self._comm.Get_size()
         self.number = _register(self._comm, mpi)
@@ -161,8 +169,8 @@ class Mpi(Serial):
         source = int(receive[0])
         if source == self.size:
             return
-        kind = "user" if isinstance(error, UserError) else "program"
-        message = [kind, str(error) if kind == "user" else f"{type(error).__name__}: {error}"]
+        kind = next((name for name, known in _SHARED.items() if isinstance(error, known)), "")
+        message = [kind, str(error) if kind else f"{type(error).__name__}: {error}"]
         data = json.dumps(message).encode() if self.rank == source else b""
         size = np.array([len(data)], np.int64)
         self._comm.Bcast(size, root=source)
@@ -170,8 +178,18 @@ class Mpi(Serial):
         self._comm.Bcast(buffer, root=source)
         kind, text = json.loads(buffer.tobytes())
         if error is not None and self.rank == source:
-            raise error
-        raise UserError(text) if kind == "user" else RankError(f"rank {source}: {text}")
+            raise everywhere(error)
+        raise everywhere(_SHARED[kind](text) if kind else RankError(f"rank {source}: {text}"))
+
+    def all_failed(self, seconds: float) -> bool:
+        """Return whether all ranks call this within some seconds; others may be waiting elsewhere."""
+        request = self._alarm.Ibarrier()
+        end = time.monotonic() + seconds
+        while not request.Test():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
 
     def describe(self) -> dict[str, Any]:
         """Return the MPI library, its version, and the hosts of the ranks (complete on rank 0)."""
@@ -192,12 +210,23 @@ class Mpi(Serial):
         self._comm.Abort(code)
 
     def free(self) -> None:
-        """Release the duplicate."""
+        """Release the duplicates."""
         self._comm.Free()
+        self._alarm.Free()
 
 
 class RankError(RuntimeError):
     """An error that another rank raised."""
+
+
+_SHARED: dict[str, type[Exception]] = {"user": UserError, "storage": StorageFailure}
+"""Exceptions that are raised as what they are on all ranks; of others the message arrives."""
+
+
+def everywhere(error: Raised) -> Raised:
+    """Mark an exception that all ranks raise together."""
+    error.agreed = True  # type: ignore[attr-defined]
+    return error
 
 
 def import_mpi() -> Any:

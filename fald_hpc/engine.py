@@ -1,7 +1,7 @@
 """The run as a loop over segments: sample, absorb, store, save; between two segments Python has the word.
 
-Everything that all ranks must agree on between segments (length of the next one, whether to save) is rank 0's word,
-shared in one short message; the chain itself needs none.
+Everything that all ranks must agree on between segments (did a chain fail, was a stop asked for, length of the next
+segment, whether to save) travels in one short reduction; the chain itself needs none.
 """
 
 import time
@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from fald_hpc import checkpoint, start, storage
+from fald_hpc import checkpoint, failures, identity, start, storage, watch
 from fald_hpc.chains import Chains, expected_events
+from fald_hpc.comm import everywhere
+from fald_hpc.errors import Stopped, StorageFailure, UserError
+from fald_hpc.failures import ChainFailure
 from fald_hpc.kernels import moments
 from fald_hpc.kernels.state import MESSAGES, REPEATS, ROWS_TOUCHED
 from fald_hpc.study import Study
@@ -35,6 +38,12 @@ class Options:
     covariance: str = "auto"
     segment_steps: int | str = "auto"
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    deadline: float | None = None
+    """When the run must have ended, in seconds since 1970."""
+
+    def fixed(self) -> dict[str, Any]:
+        """Return those that a resumed run may not change, by configuration key."""
+        return {"output.thin": self.thin, "output.covariance": self.covariance}
 
 
 @dataclass
@@ -90,6 +99,9 @@ class Engine:
         self.first = 0
         self._seen = 0
         self._equal_at_first = True
+        self._unwritten: StorageFailure | None = None
+        self._save_seconds = 0.0
+        self._segment_seconds = 0.0
 
     def compile(self) -> None:
         """Compile the loop, one rank of each node first: the others then find it in the disk cache."""
@@ -100,12 +112,28 @@ class Engine:
         """Put the chains to their start."""
         study = self.study
         x = start.initial(study.request.init, study.federation, study.mode, study.key, self.chains.indices)
-        self.chains.start(x)
+        failure: ChainFailure | None = None
+        try:
+            self.chains.start(x)
+        except ChainFailure as found:
+            failure = found
+        if self._anywhere(failure is not None):
+            raise self._agreed(failure)
+        error: Exception | None = None
         if self.root:
-            self.store = storage.DrawStore.create(
-                self._draws_path(), study.names, study.request.chains, capacity=self.capacity, thin=self.options.thin
-            )
+            try:
+                self.store = storage.DrawStore.create(
+                    self._draws_path(), study.names, study.request.chains,
+                    capacity=self.capacity, thin=self.options.thin,
+                )  # fmt: skip
+            except UserError as found:
+                error = found
+            except OSError as found:
+                error = self._cannot_write(found)
+        self.communicator.together(error)
         self.timers.lap("start")
+        # from here on a restart has something to compare with: settings, data, the burn-in
+        self.save()
 
     def restore(self, arrays: dict[str, np.ndarray] | None, meta: dict[str, Any] | None) -> None:
         """Continue from a checkpoint, which rank 0 has read; its arrays are of all chains and clients."""
@@ -129,77 +157,184 @@ class Engine:
         if self.keeper:
             self.moments = moments.from_arrays(kept)
         self._seen = int(meta["records"])
+        error: Exception | None = None
         if self.root:
             assert arrays is not None
-            self.store = storage.DrawStore.resume(
-                self._draws_path(), self.study.names, capacity=self.capacity, state=arrays
-            )
+            try:
+                self.store = storage.DrawStore.resume(
+                    self._draws_path(), self.study.names, capacity=self.capacity, state=arrays
+                )
+            except UserError as found:
+                error = found
+            except OSError as found:
+                error = self._cannot_write(found)
+        self.communicator.together(error)
         self.timers.lap("start")
 
     def run(self, progress: Progress | None) -> None:
-        """Run to the end."""
-        request = self.study.request
-        steps = request.steps
+        """Run to the end.
+
+        Raises
+        ------
+        Divergence, GradientFailure, StorageFailure
+            On all ranks, with one message.
+        Stopped
+            On all ranks, after a signal to any of them or near the deadline; the state is saved.
+        """
+        steps = self.study.request.steps
         length = min(64, self.chains.most_steps)
         saved = time.perf_counter()
-        if progress is not None:
-            progress(self.k, steps)
+        self._report(progress)
         while self.k < steps:
             if self.options.segment_steps != "auto":
                 length = min(int(self.options.segment_steps), self.chains.most_steps)
             begun = self.k
-            self.k = self.chains.run(self.k, min(self.k + length, steps), steps)
-            elapsed = self.timers.lap("sample")
-            self._absorb()
-            now = time.perf_counter()
-            due = self.folder is not None and now - saved >= self.options.checkpoint_seconds and self.k < steps
-            per_step = elapsed / max(1, self.k - begun)
+            failure: ChainFailure | None = None
+            try:
+                self.k = self.chains.run(self.k, min(self.k + length, steps), steps)
+                failure = self.chains.trouble(self.k)
+            except ChainFailure as found:
+                failure = found
+            self._segment_seconds = self.timers.lap("sample")
+            per_step = self._segment_seconds / max(1, self.k - begun)
             wanted = int(SEGMENT_SECONDS / per_step) if per_step > 0.0 else 2 * length
             wanted = max(1, min(wanted, 8 * length, self.chains.most_steps))
-            length, save = self.communicator.share([wanted, due])
+            due = self.folder is not None and time.perf_counter() - saved >= self.options.checkpoint_seconds
+            stop, length, save, seen = self._control(failure, wanted, due)
+            self._absorb(seen)
             self.timers.lap("write")
-            if save:
+            if self.k == steps:
+                break
+            if save or stop:
                 self.save()
                 saved = time.perf_counter()
-            if progress is not None:
-                progress(self.k, steps)
+            self._report(progress)
+            if stop:
+                raise self._stopped()
+        self.communicator.together(self._unwritten)
+        self._report(progress)
 
-    def _absorb(self) -> None:
-        """Take the records of the last segment into the statistics, and the kept ones to rank 0."""
+    def _control(self, failure: ChainFailure | None, wanted: int, due: bool) -> tuple[bool, int, bool, int]:
+        """Agree with all ranks after a segment: (stop, length of the next, save, fewest records before this one).
+
+        One reduction carries it all; numbers that only rank 0 or only the keepers have are 0 or very small elsewhere.
+        """
+        asked = watch.active()
+        word = np.zeros(6)
+        word[0] = failure is not None
+        word[1] = self._unwritten is not None
+        word[2] = (asked is not None and asked.received is not None) or (self.root and self._time_is_up())
+        word[3] = wanted if self.root else 0
+        word[4] = due and self.root
+        word[5] = -float(self.moments.count.min()) if self.keeper else -np.inf
+        failed, unwritten, stop, length, save, fewest = self.communicator.maximum(word)
+        if failed:
+            raise self._agreed(failure)
+        if unwritten:
+            self.communicator.together(self._unwritten)
+        return bool(stop), int(length), bool(save), int(-fewest)
+
+    def _anywhere(self, flag: bool) -> bool:
+        return bool(self.communicator.maximum(np.array([1.0 if flag else 0.0]))[0])
+
+    def _agreed(self, failure: ChainFailure | None) -> ChainFailure:
+        study = self.study
+        return failures.agreed(failure, self.communicator, study.request.clients.ids, float(study.sampler.step_size))
+
+    def _time_is_up(self) -> bool:
+        """Return whether another segment and a checkpoint might no longer fit before the deadline."""
+        if self.options.deadline is None:
+            return False
+        margin = 2.0 + 3.0 * self._save_seconds + 2.0 * max(self._segment_seconds, SEGMENT_SECONDS)
+        return time.time() + margin > self.options.deadline
+
+    def _stopped(self) -> Stopped:
+        """Return why the run ends here; rank 0 knows no signal of another rank, so it asks."""
+        asked = watch.active()
+        mine = [asked.received if asked is not None else None]
+        told = self.communicator.collect(mine) or []
+        names = sorted({name for (name,) in told if name is not None})
+        reason = self.communicator.share(" and ".join(names) or "the time limit")
+        place = "" if self.folder is None else f" The state is saved in {self.folder}; continue with --resume."
+        return everywhere(
+            Stopped(f"stopped by {reason} at step {self.k} of {self.study.request.steps}.{place}", self.k)
+        )
+
+    def _report(self, progress: Progress | None) -> None:
+        steps = self.study.request.steps
+        watching = watch.active()
+        if watching is not None and self.root:
+            watching.sign(self.folder, step=self.k, steps=steps)
+        if progress is not None:
+            progress(self.k, steps)
+
+    def _absorb(self, fewest: int) -> None:
+        """Take the records of the last segment into the statistics, and the kept ones to rank 0.
+
+        ``fewest`` records were seen of every chain before: all ranks compute the stride from it.
+        """
         chains, study = self.chains, self.study
         d = study.federation.dimension
+        thin = storage.thinning(fewest, self.options.thin, self.capacity)
         if self.keeper:
             longest = int(chains.counts.max(initial=0))
             values = np.ascontiguousarray(study.original(chains.records[:, :longest]))
             first = self.moments.count.copy()
             moments.absorb(self.moments, values, chains.counts)
-            thin = storage.thinning(self._seen, self.options.thin, self.capacity)
             draws, kept = storage.pick(values, chains.counts, first, thin)
             seen = self.moments.count
         else:
             draws, kept, seen = np.zeros((0, 0, d)), np.zeros(0, np.int64), np.zeros(0, np.int64)
         parts = self.communicator.gather(draws)
         counts, totals = self.communicator.gather(kept), self.communicator.gather(seen)
-        fewest = -1
-        if parts is not None and counts is not None and totals is not None:
-            everything = np.zeros((study.request.chains, max(part.shape[1] for part in parts), d))
-            chain = 0
-            for part in parts:
-                everything[chain : chain + part.shape[0], : part.shape[1]] = part
-                chain += part.shape[0]
-            total = np.concatenate(totals)
-            assert self.store is not None
-            thin = storage.thinning(self._seen, self.options.thin, self.capacity)
+        if parts is None or counts is None or totals is None:
+            return
+        everything = np.zeros((study.request.chains, max(part.shape[1] for part in parts), d))
+        chain = 0
+        for part in parts:
+            everything[chain : chain + part.shape[0], : part.shape[1]] = part
+            chain += part.shape[0]
+        total = np.concatenate(totals)
+        self._seen = int(total.min())
+        assert self.store is not None
+        try:
             self.store.append(everything, np.concatenate(counts), total, thin)
-            fewest = int(total.min())
-        self._seen = int(self.communicator.share(fewest))
+        except OSError as found:
+            # the others learn of it with the next control message
+            self._unwritten = self._cannot_write(found)
+
+    def _cannot_write(self, error: OSError) -> StorageFailure:
+        try:
+            saved = None if self.folder is None else checkpoint.load(self.folder / "checkpoint")
+        except (OSError, UserError):
+            saved = None
+        good = "" if saved is None else f" The checkpoint at step {saved[1]['step']} is good: "
+        return StorageFailure(
+            f"cannot write to {self.folder} at step {self.k} (rank 0): {error.strerror or error}.{good}"
+            f"{'make' if good else ' Make'} room or mend the permissions, then continue with --resume."
+        )
 
     def save(self) -> None:
-        """Write a checkpoint: the same bytes on any layout."""
+        """Write a checkpoint: the same bytes on any layout.
+
+        Raises
+        ------
+        StorageFailure
+            On all ranks; the last checkpoint is untouched.
+        """
+        if self.folder is None:
+            return
+        begun = time.perf_counter()
         arrays = self.gathered_state()
-        if self.root and self.folder is not None:
+        error = self._unwritten  # a store that misses draws must not get a checkpoint that counts on them
+        if self.root and error is None:
             assert self.store is not None
-            checkpoint.save(self.folder / "checkpoint", arrays | self.store.export(), self._meta())
+            try:
+                checkpoint.save(self.folder / "checkpoint", arrays | self.store.export(), self._meta())
+            except OSError as found:
+                error = self._cannot_write(found)
+        self.communicator.together(error)
+        self._save_seconds = max(self._save_seconds, time.perf_counter() - begun)
         self.timers.lap("write")
 
     def _meta(self) -> dict[str, Any]:
@@ -209,7 +344,7 @@ class Engine:
             "records": self._seen,
             "burn_in": study.request.schedule.burn_in,
             "step_size": study.sampler.step_size,
-            "digest": study.request.digest(),
+            "settings": identity.settings(study.request) | self.options.fixed(),
             "data": study.fingerprints,
         }
 
@@ -267,12 +402,22 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Write the last checkpoint and finish the store."""
-        if self.folder is not None:
-            self.save()
+        """Write the last checkpoint and finish the store.
+
+        Raises
+        ------
+        StorageFailure
+            On all ranks.
+        """
+        self.save()
+        error: StorageFailure | None = None
         if self.root:
             assert self.store is not None
-            self.store.close()
+            try:
+                self.store.close()
+            except OSError as found:
+                error = self._cannot_write(found)
+        self.communicator.together(error)
         self.timers.lap("write")
 
     def _draws_path(self) -> Path | None:

@@ -1,9 +1,28 @@
-"""The one exception for mistakes that a user can mend."""
+"""What ends a run before its last step: a user's mistake, a request to stop, a disk that takes no more."""
 
 
 class UserError(Exception):
     """A mistake in the input: one clear sentence that says what is wrong, where, and what to do.
 
     The command line prints the sentence once, on rank 0, without a traceback, and exits with code 2. Everything else
-    that is raised is a fault of the program.
+    that is raised, but for the exceptions below and those of a chain (:mod:`fald_hpc.failures`), is a fault of the
+    program.
     """
+
+
+class StorageFailure(RuntimeError):
+    """Results could not be written (disk full, folder read-only); the last checkpoint is untouched."""
+
+
+class Stopped(Exception):
+    """A run was asked to stop (signal, time limit); its state is saved, and ``resume`` continues it.
+
+    Attributes
+    ----------
+    step : int
+        Iterations done.
+    """
+
+    def __init__(self, message: str, step: int = 0) -> None:
+        super().__init__(message)
+        self.step = step

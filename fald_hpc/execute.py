@@ -6,8 +6,8 @@ from typing import Any
 
 from fald_hpc import config as configs
 from fald_hpc.config import Config
-from fald_hpc.potentials import by_name as potentials
 from fald_hpc.plan import Plan, make
+from fald_hpc.potentials import by_name as potentials
 from fald_hpc.run import Run
 from fald_hpc.samplers import by_name as samplers
 from fald_hpc.sampling import request, sample
@@ -23,7 +23,7 @@ def arguments(config: Config) -> dict[str, Any]:
         "steps": run.steps,
         "chains": run.chains,
         "seed": run.seed,
-        "burn_in": run.burn_in_steps,
+        "burn_in": run.burn_in,
         "init": sampler.init,
         "schedule": sampler.schedule,
         "record": run.record,
@@ -51,9 +51,12 @@ def execute(
     comm: Any = None,
     resume: bool = False,
     overwrite: bool = False,
+    time_limit: float | str | None = None,
+    checkpoint_seconds: float = 30.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Run a configuration (parameters: :func:`fald_hpc.sample`)."""
+    """Run a configuration (parameters: :func:`fald_hpc.sample`); a time limit given here goes before its own."""
     return sample(
-        **arguments(config), out=out, comm=comm, resume=resume, overwrite=overwrite, progress=progress
-    )
+        **arguments(config), out=out, comm=comm, resume=resume, overwrite=overwrite, progress=progress,
+        time_limit=config.run.time_limit if time_limit is None else time_limit, checkpoint_seconds=checkpoint_seconds,
+    )  # fmt: skip

@@ -2,24 +2,27 @@
 
 import os
 import platform
-import shutil
+import sys
+import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from fald_hpc import checkpoint, durable, summary, threads
+from fald_hpc import identity, summary, threads, time_limit, watch
 from fald_hpc.chains import Schedule
-from fald_hpc.comm import Serial, connect
-from fald_hpc.data import assignment
+from fald_hpc.comm import RankError, Serial, connect, everywhere
 from fald_hpc.data.clients import Clients
 from fald_hpc.engine import Engine, Options, Timers
-from fald_hpc.errors import UserError
+from fald_hpc.errors import Stopped, UserError
+from fald_hpc.folder import Folder
 from fald_hpc.kernels import moments
 from fald_hpc.metrics import diagnostics
 from fald_hpc.potentials.base import Potential
@@ -27,7 +30,10 @@ from fald_hpc.run import Run
 from fald_hpc.samplers.base import Sampler
 from fald_hpc.study import Request, Study, prepare
 
-MANIFEST = "manifest.json"
+PATIENCE = 4.0
+"""Seconds that a failing rank waits for the others to fail alike, before it ends the job."""
+
+FAILED = 1
 
 
 def sample(
@@ -51,6 +57,8 @@ def sample(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    time_limit: float | str | None = None,
+    checkpoint_seconds: float = 30.0,
     comm: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
@@ -94,7 +102,11 @@ def sample(
     out : path, optional
         Folder for the results; without it they are in memory only.
     resume, overwrite : bool
-        Continue the run in ``out``, or replace it.
+        Continue the run in ``out`` (or start it there), or replace it.
+    time_limit : float or "auto", optional
+        Seconds since the start of the process after which the run stops and saves; "auto": the end of the batch job.
+    checkpoint_seconds : float
+        Seconds between two checkpoints.
     comm : mpi4py.MPI.Comm, optional
         Communicator, duplicated inside; default: all ranks if an MPI launcher started this process.
     progress : callable, optional
@@ -106,37 +118,80 @@ def sample(
         For a mistake in the arguments or the data, before anything is written.
     Divergence, GradientFailure
         On all ranks, if a chain leaves the finite numbers or a user's gradient raises.
+    StorageFailure
+        On all ranks, if results cannot be written.
+    Stopped
+        On all ranks, if a signal (SIGTERM, SIGINT, SIGUSR1) or the time limit ended the run; its state is saved.
+        Signals are taken over only for a run with ``out``.
+
+    What fails on one rank alone, in a way the others cannot learn of, ends all processes of the job with that rank's
+    traceback.
     """
     timers = Timers()
     communicator = comm if isinstance(comm, Serial) else connect(comm)
+    keep = Folder(None if out is None else Path(out), communicator)
+    alone = watch.active() is not None or out is None or threading.current_thread() is not threading.main_thread()
     try:
-        wanted = request(potential, clients, sampler, steps, chains, seed, burn_in, init, schedule, record, standardise)
-        options = Options(draws_megabytes, thin, covariance, segment_steps)
-        _check_options(options)
-        error = None
-    except UserError as found:
-        error = found
-    communicator.together(error)
-    folder = None if out is None else Path(out)
-    saved = _claim(folder, resume, overwrite, communicator)
+        with nullcontext() if alone else watch.Watch():
+            try:
+                wanted = request(
+                    potential, clients, sampler, steps, chains, seed, burn_in, init, schedule, record, standardise
+                )
+                options = Options(draws_megabytes, thin, covariance, segment_steps, checkpoint_seconds)
+                options = replace(options, deadline=_deadline(time_limit, out, communicator))
+                _check_options(options)
+                error = None
+            except UserError as found:
+                error = found
+            communicator.together(error)
+            return _run(
+                wanted, options, keep, timers, communicator, chain_groups, burn_in, resume, overwrite, progress
+            )
+    except BaseException as problem:
+        _mark(keep, problem)
+        _end(problem, communicator)
+    finally:
+        keep.release()
+        watching = watch.active()
+        if watching is not None:
+            watching.sign(None)
+        if not isinstance(comm, Serial):
+            communicator.free()
+
+
+def _run(
+    wanted: Request, options: Options, keep: Folder, timers: Timers, communicator: Serial, chain_groups: int | str,
+    burn_in: float | int, resume: bool, overwrite: bool, progress: Callable[[int, int], None] | None,
+) -> Run:  # fmt: skip
+    saved = keep.claim(resume, overwrite)
     arrays, meta = saved if saved is not None else (None, None)
     meta = communicator.share(meta)
+    asked_before = communicator.share(keep.requested_burn_in() if meta is not None else None)
     if meta is not None:
-        wanted = _as_first_started(wanted, meta)
+        _same_burn_in(burn_in, asked_before, meta)
+        wanted = replace(wanted, schedule=replace(wanted.schedule, burn_in=int(meta["burn_in"])))
     study = prepare(
         wanted,
         communicator,
         chain_groups,
         known_step_size=None if meta is None else float(meta["step_size"]),
         need_mode=meta is None,
+        options={
+            **options.fixed(),
+            "output.draws_megabytes": options.draws_megabytes,
+            "run.segment_steps": str(options.segment_steps),
+            "--resume": resume,
+            "--overwrite": overwrite,
+        },
     )
-    _same_as_saved(study, meta)
+    _same_as_saved(study, options, meta)
     if communicator.rank == 0:
         for note in study.notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(note, stacklevel=3)
     timers.lap("setup")
-    engine = Engine(study, options, folder, timers)
-    _begin_folder(folder, overwrite, study, meta is not None)
+    engine = Engine(study, options, keep.path, timers)
+    asked = burn_in if asked_before is None else asked_before
+    keep.begin(_manifest(study, asked, state="running"), meta is not None, wanted.clients)
     engine.compile()
     if meta is None:
         engine.begin()
@@ -144,10 +199,41 @@ def sample(
         engine.restore(arrays, meta)
     engine.run(progress if communicator.rank == 0 else None)
     engine.close()
-    run = _finish(engine)
-    if not isinstance(comm, Serial):
-        communicator.free()
+    run = _finish(engine, keep, asked)
+    if study.group is not communicator:
+        study.group.free()
     return run
+
+
+def _deadline(limit: float | str | None, out: Any, communicator: Serial) -> float | None:
+    """Return rank 0's deadline, None elsewhere."""
+    if limit is not None and limit != "auto" and (isinstance(limit, (bool, str)) or not 0.0 < limit < float("inf")):
+        raise UserError(f'time_limit = {limit!r}: give a positive number of seconds or "auto".')
+    if limit is not None and out is None:
+        raise UserError("time_limit needs a folder to save the state in: give out.")
+    return time_limit.deadline(limit, os.environ) if communicator.rank == 0 else None  # type: ignore[arg-type]
+
+
+def _mark(keep: Folder, problem: BaseException) -> None:
+    """Note in the manifest how the run ended."""
+    if isinstance(problem, Stopped):
+        keep.mark("stopped", step=problem.step, reason=str(problem))
+    elif not isinstance(problem, UserError):
+        keep.mark("failed", reason=f"{type(problem).__name__}: {problem}")
+
+
+def _end(problem: BaseException, communicator: Serial) -> NoReturn:
+    """Raise a problem that all ranks have; end all processes of the job for one that others wait behind."""
+    if communicator.size == 1 or getattr(problem, "agreed", False):
+        raise problem
+    if communicator.all_failed(PATIENCE + min(3.0, 0.1 * communicator.rank)):
+        if communicator.rank == 0:
+            raise everywhere(problem)
+        raise everywhere(RankError(f"rank 0: {type(problem).__name__}: {problem}")) from None
+    words = str(problem) if isinstance(problem, UserError) else "".join(traceback.format_exception(problem)).rstrip()
+    print(f"fald: rank {communicator.rank} failed and ends the job: {words}", file=sys.stderr, flush=True)
+    communicator.abort(FAILED)
+    raise problem
 
 
 def request(
@@ -164,7 +250,7 @@ def request(
         raise UserError(f'schedule = {schedule!r}: give "shared" or "independent".')
     if record not in ("communication", "every-step"):
         raise UserError(f'record = {record!r}: give "communication" or "every-step".')
-    if isinstance(burn_in, bool) or not isinstance(burn_in, (int, float)) or not 0 <= burn_in:
+    if isinstance(burn_in, bool) or not isinstance(burn_in, (int, float)) or not burn_in >= 0:
         raise UserError(f"burn_in = {burn_in!r}: give a fraction in [0, 1) or a number of steps.")
     if isinstance(burn_in, float):
         if not burn_in < 1.0:
@@ -189,82 +275,45 @@ def _check_options(options: Options) -> None:
         raise UserError(f'segment_steps = {options.segment_steps!r}: give a whole number of at least 1 or "auto".')
 
 
-def _claim(
-    folder: Path | None, resume: bool, overwrite: bool, communicator: Serial
-) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Look at the folder on rank 0: refuse what would destroy something; return the checkpoint to continue from."""
-    error: UserError | None = None
-    saved = None
-    if folder is not None and communicator.rank == 0:
-        try:
-            ours = (folder / MANIFEST).is_file() or (folder / "checkpoint").is_dir()
-            if folder.exists() and not folder.is_dir():
-                raise UserError(f"{folder} is a file: give another folder with --out.")
-            if folder.is_dir() and any(folder.iterdir()):
-                if not ours:
-                    raise UserError(f"{folder} is not empty and holds no run: give another folder with --out.")
-                if resume:
-                    saved = checkpoint.load(folder / "checkpoint")
-                elif not overwrite:
-                    raise UserError(f"{folder} holds a run: continue it with --resume or replace it with --overwrite.")
-        except UserError as found:
-            error = found
-    communicator.together(error)
-    return saved
+def _same_burn_in(burn_in: float | int, before: Any, meta: dict[str, Any]) -> None:
+    """Refuse another burn-in than the first start had; a fraction stands for what that start made of it."""
+    if before is None or (type(burn_in) is type(before) and burn_in == before) or burn_in == int(meta["burn_in"]):
+        return
+    raise everywhere(
+        UserError(
+            f"run.burn_in = {burn_in} where the run in this folder was started with {before} ({meta['burn_in']} steps): "
+            "it is fixed at the first start; leave it, or use another folder."
+        )
+    )
 
 
-def _as_first_started(wanted: Request, meta: dict[str, Any]) -> Request:
-    """Return the request with the burn-in that the first start fixed."""
-    from dataclasses import replace
-
-    return replace(wanted, schedule=replace(wanted.schedule, burn_in=int(meta["burn_in"])))
-
-
-def _same_as_saved(study: Study, meta: dict[str, Any] | None) -> None:
-    """Refuse to continue a run with other settings or data."""
+def _same_as_saved(study: Study, options: Options, meta: dict[str, Any] | None) -> None:
+    """Refuse to continue a run with other settings, versions or data, naming the first that differs."""
     error = None
     if meta is not None and study.communicator.rank == 0:
-        if meta["digest"] != study.request.digest():
+        ids = study.request.clients.ids
+        changed = [i for i, pair in enumerate(zip(meta["data"], study.fingerprints, strict=False)) if len({*pair}) > 1]
+        found = identity.first_difference(meta["settings"], identity.settings(study.request) | options.fixed())
+        if found is not None:
+            name, before, now = found
             error = UserError(
-                "the run in this folder was started with other settings or versions: only steps, ranks and output "
-                "may change on --resume; use another folder for another run."
+                f"{name} = {now} where the run in this folder has {before}: --resume may change steps, ranks, the time "
+                "limit and output.draws_megabytes only; set it back, or use another folder."
             )
-        elif meta["data"] != study.fingerprints:
-            changed = [
-                study.request.clients.ids[i] for i, (a, b) in enumerate(zip(meta["data"], study.fingerprints)) if a != b
-            ]
+        elif changed:
             error = UserError(
-                f"the data of client {changed[0]} have changed since the run in this folder was started."
-                if changed
-                else "the number of clients has changed since the run in this folder was started."
+                f"the data of client {ids[changed[0]]} have changed since the run in this folder was started: restore "
+                "them, or use another folder."
             )
         elif meta["step"] > study.request.steps:
             error = UserError(
-                f"the run in this folder is at step {meta['step']} already; ask for at least as many steps."
+                f"the run in this folder is at step {meta['step']} already: ask for at least as many steps "
+                f"(run.steps = {study.request.steps})."
             )
     study.communicator.together(error)
 
 
-def _begin_folder(folder: Path | None, overwrite: bool, study: Study, resumed: bool) -> None:
-    """Make the folder and write the first manifest, on rank 0."""
-    error = None
-    if folder is not None and study.communicator.rank == 0:
-        try:
-            if folder.is_dir() and not resumed:
-                for name in ("draws.zarr", "checkpoint"):
-                    if (folder / name).is_dir():
-                        shutil.rmtree(folder / name)
-                for name in ("summary.json", MANIFEST, assignment.FILE):
-                    (folder / name).unlink(missing_ok=True)
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_manifest(folder, _manifest(study, state="running"))
-            assignment.save(folder, study.request.clients)
-        except OSError as found:
-            error = UserError(f"cannot write to {folder}: {found.strerror}.")
-    study.communicator.together(error)
-
-
-def _manifest(study: Study, **more: Any) -> dict[str, Any]:
+def _manifest(study: Study, burn_in: float | int, **more: Any) -> dict[str, Any]:
     import numba
 
     from fald_hpc import __version__
@@ -273,14 +322,15 @@ def _manifest(study: Study, **more: Any) -> dict[str, Any]:
     return {
         "fald_hpc": __version__,
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__},
-        "potential": {"name": request.potential.name, **asdict(request.potential)},  # type: ignore[call-overload]
-        "sampler": {"name": study.sampler.name, **asdict(study.sampler)},
+        "potential": {"name": request.potential.name, **dict(identity.fields(request.potential))},
+        "sampler": {"name": study.sampler.name, **dict(identity.fields(study.sampler))},
         "step_size": study.sampler.step_size,
         "step_size_requested": request.sampler.step_size,
         "steps": request.steps,
         "chains": request.chains,
         "seed": request.seed,
         "burn_in": request.schedule.burn_in,
+        "burn_in_requested": burn_in,
         "schedule": "shared" if request.schedule.shared else "independent",
         "record": "every-step" if request.schedule.every_step else "communication",
         "parameters": list(study.names),
@@ -293,37 +343,38 @@ def _manifest(study: Study, **more: Any) -> dict[str, Any]:
     }
 
 
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    import json
-
-    durable.write(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def _finish(engine: Engine) -> Run:
+def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
     """Build the results on rank 0; ranks other than 0 get an empty run."""
-    study, folder = engine.study, engine.folder
+    study = engine.study
     messages = engine.messages()
     machine = study.communicator.describe()
     arrays = {name: study.communicator.gather(value) for name, value in moments.to_arrays(engine.moments).items()}
-    if study.communicator.rank != 0 or messages is None:
-        return Run({"parameters": [], "chains": study.request.chains, "steps": study.request.steps}, {})
-    everything = moments.from_arrays({name: np.concatenate(parts or []) for name, parts in arrays.items()})
-    averages, refreshes, _ = (int(n) for n in engine.predicted_events(0))
-    engine.timers.lap("write")
-    seconds = dict(engine.timers.phases)
-    seconds["total"] = time.perf_counter() - engine.timers.begun
-    result = summary.build(
-        everything,
-        study.names,
-        steps=study.request.steps,
-        communications=averages,
-        refreshes=refreshes if study.sampler.uses_reference else 0,
-        seconds=seconds,
-    )
-    manifest = _manifest(study, state="finished", messages=messages, machine=machine, seconds=seconds)
-    if folder is not None:
-        summary.write(folder, result)
-        _write_manifest(folder, manifest)
-    assert engine.store is not None
-    draws = None if folder is not None else engine.store.array()
-    return Run(result, manifest, path=folder, draws=draws, covariance=diagnostics.covariance(everything))
+    run = Run({"parameters": [], "chains": study.request.chains, "steps": study.request.steps}, {})
+    error = None
+    if study.communicator.rank == 0:
+        assert messages is not None
+        everything = moments.from_arrays({name: np.concatenate(parts or []) for name, parts in arrays.items()})
+        averages, refreshes, _ = (int(n) for n in engine.predicted_events(0))
+        engine.timers.lap("write")
+        seconds = dict(engine.timers.phases)
+        seconds["total"] = time.perf_counter() - engine.timers.begun
+        result = summary.build(
+            everything,
+            study.names,
+            steps=study.request.steps,
+            communications=averages,
+            refreshes=refreshes if study.sampler.uses_reference else 0,
+            seconds=seconds,
+        )
+        manifest = _manifest(study, burn_in, state="finished", messages=messages, machine=machine, seconds=seconds)
+        try:
+            if keep.path is not None:
+                summary.write(keep.path, result)
+                keep.write_manifest(manifest)
+        except OSError as found:
+            error = keep.cannot_write(found)
+        assert engine.store is not None
+        draws = None if keep.path is not None else engine.store.array()
+        run = Run(result, manifest, path=keep.path, draws=draws, covariance=diagnostics.covariance(everything))
+    study.communicator.together(error)
+    return run

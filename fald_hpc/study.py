@@ -1,15 +1,13 @@
 """A study made ready on every rank: layout, clients, parameters, mode and step size; nothing has been sampled yet."""
 
-import hashlib
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numba
 import numpy as np
 
+from fald_hpc import identity, step_size
 from fald_hpc import layout as layouts
-from fald_hpc import step_size
 from fald_hpc.chains import Schedule, batch_sizes, group_communicator
 from fald_hpc.comm import Serial
 from fald_hpc.data import standardise as scaling
@@ -51,16 +49,6 @@ class Request:
     schedule: Schedule
     init: Any = "dispersed"
     standardise: bool = False
-
-    def digest(self) -> str:
-        """Return a hash of all settings but the data and the steps, to compare ranks and resumed runs."""
-        init = self.init if isinstance(self.init, str) else np.asarray(self.init, float).tolist()
-        settings = [
-            repr(self.potential), list(self.clients.ids), type(self.sampler).__name__, repr(self.sampler), self.chains,
-            self.seed, repr(self.schedule), init, self.standardise, noise.LAYOUT_VERSION, np.__version__,
-            numba.__version__,
-        ]  # fmt: skip
-        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +110,7 @@ def prepare(
     chain_groups: int | str = "auto",
     known_step_size: float | None = None,
     need_mode: bool = True,
+    options: Mapping[str, Any] | None = None,
 ) -> Study:
     """Load this rank's clients and compute, with all ranks, what sampling needs.
 
@@ -137,6 +126,8 @@ def prepare(
         Step size of the first start of a resumed run: "auto" is then not evaluated again.
     need_mode : bool
         False for a resumed run, which does not start anew.
+    options : dict, optional
+        Further settings that all ranks must agree on, by name.
 
     Raises
     ------
@@ -155,7 +146,7 @@ def prepare(
     except UserError as found:
         error = found
     communicator.together(error)
-    _same_everywhere(request, communicator)
+    _same_everywhere(identity.settings(request) | {"run.steps": request.steps, **(options or {})}, communicator)
 
     group = group_communicator(communicator, layout)
     mine = layout.clients(communicator.rank)
@@ -211,18 +202,19 @@ def _check_limits(request: Request) -> None:
         raise UserError(f"chains = {request.chains}: at most {noise.MAX_CHAINS} can be addressed.")
 
 
-def _same_everywhere(request: Request, communicator: Serial) -> None:
-    """Refuse ranks that see different settings or package versions."""
-    digests = communicator.collect([request.digest(), request.steps])
+def _same_everywhere(settings: dict[str, Any], communicator: Serial) -> None:
+    """Refuse ranks that see different settings or package versions, naming the first one that differs."""
+    seen = communicator.collect(settings)
     error = None
-    if digests is not None:
-        for rank, digest in enumerate(digests):
-            if digest != digests[0]:
-                error = UserError(
-                    f"rank {rank} sees another configuration, seed, list of clients or package version than rank 0: "
-                    "start all ranks with the same command, files and environment."
-                )
-                break
+    for rank, other in enumerate(seen or []):
+        found = identity.first_difference(seen[0], other) if seen else None
+        if found is not None:
+            name, first, here = found
+            error = UserError(
+                f"rank {rank} has {name} = {here} where rank 0 has {first}: start all ranks with the same command, "
+                "files and environment."
+            )
+            break
     communicator.together(error)
 
 

@@ -85,6 +85,10 @@ class Potential:
         """Return |z_j|² of the rows of local client i where U^{i,j} depends on z_j·x and is not quadratic, else nothing."""
         return np.empty(0)
 
+    def raised(self, problem: Any, i: int, points: Sequence[np.ndarray]) -> str | None:
+        """Return what a user's function raises for local client i at one of some points, None where there is none."""
+        return None
+
 
 def check_scale(key: str, value: Any) -> float:
     """Return a positive finite number or raise UserError."""

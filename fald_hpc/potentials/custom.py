@@ -270,6 +270,18 @@ class RowPotential(Potential):
         total = sum(data.weight[row] * float(value(x, data.rows[row], data.target[row])) for row in rows)
         return float(total) + 0.5 * float(data.prior[i]) * float(np.dot(x, x))
 
+    def raised(self, problem: Any, i: int, points: Sequence[np.ndarray]) -> str | None:
+        """Return what the row gradient raises at one of some points, as "ValueError: too far (row 3)"."""
+        data, gradient = problem[0], _python(self.function)
+        first, last = int(data.start[i]), int(data.start[i + 1])
+        for x in points:
+            for row in range(first, last):
+                try:
+                    gradient(x.copy(), data.rows[row].copy(), float(data.target[row]), np.zeros(x.size))
+                except Exception as error:
+                    return f"{type(error).__name__}: {error} (row {row - first + 1})"
+        return None
+
     def hessian(self, problem: Any, i: int, x: np.ndarray) -> np.ndarray:
         """Return the Hessian of U^i at x by central differences of the gradient."""
 
