@@ -1,0 +1,103 @@
+"""The verbs of the communicator, on whatever number of ranks the tests run: the same words as a world of one."""
+
+import os
+
+import numpy as np
+import pytest
+
+from fald_hpc import comm, launch
+from fald_hpc.errors import UserError
+from fald_hpc.kernels.collectives import allreduce
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def world():
+    communicator = comm.connect()
+    yield communicator
+    communicator.free()
+
+
+def test_all_ranks_are_seen(world):
+    assert world.size == launch.read(os.environ).tasks
+    assert launch.singleton_trap(os.environ, world.size) is None
+    assert world.rank == launch.read(os.environ).rank
+
+
+def test_share(world):
+    value = world.share({"step": 2**40, "name": "τ"} if world.rank == 0 else None)
+    assert value == {"step": 2**40, "name": "τ"}
+
+
+def test_collect_and_gather(world):
+    found = world.collect([world.rank, "x" * world.rank])
+    parts = world.gather(np.full((world.rank, 2), float(world.rank)))
+    if world.rank == 0:
+        assert found == [[r, "x" * r] for r in range(world.size)]
+        assert [part.shape for part in parts] == [(r, 2) for r in range(world.size)]
+        assert all((part == r).all() for r, part in enumerate(parts))
+    else:
+        assert found is None
+        assert parts is None
+
+
+def test_gather_takes_what_is_not_contiguous(world):
+    parts = world.gather(np.arange(12.0).reshape(3, 4)[:, ::2] + world.rank)
+    if world.rank == 0:
+        assert all((part == np.arange(12.0).reshape(3, 4)[:, ::2] + r).all() for r, part in enumerate(parts))
+
+
+def test_maximum(world):
+    found = world.maximum(np.array([world.rank, -world.rank, 7.0]))
+    assert found.tolist() == [world.size - 1, 0.0, 7.0]
+
+
+def test_reduction_of_the_compiled_loop(world):
+    send, receive = np.array([world.rank + 1.0, 0.5]), np.zeros(2)
+    assert allreduce(send, receive, world.number, 0) == 0
+    assert receive.tolist() == [world.size * (world.size + 1) / 2, world.size / 2]
+    assert allreduce(send, receive, world.number, 1) == 0
+    assert receive.tolist() == [world.size, 0.5]
+
+
+def test_an_error_of_one_rank_is_everyones(world):
+    last = world.size - 1
+    error = UserError(f"rank {world.rank} found nothing") if world.rank == last else None
+    with pytest.raises(UserError, match=f"rank {last} found nothing"):
+        world.together(error)
+
+
+def test_a_fault_of_one_rank_is_everyones(world):
+    last = world.size - 1
+    error = ZeroDivisionError("oh") if world.rank == last else None
+    with pytest.raises(ZeroDivisionError if world.rank == last else comm.RankError, match="oh"):
+        world.together(error)
+
+
+def test_no_error_is_no_error(world):
+    world.together(None)
+
+
+def test_split_into_even_and_odd(world):
+    part = world.split(world.rank % 2)
+    assert part.size == len(range(world.rank % 2, world.size, 2))
+    assert part.rank == world.rank // 2
+    receive = np.zeros(1)
+    assert allreduce(np.ones(1), receive, part.number, 0) == 0
+    assert receive[0] == part.size
+    part.free()
+
+
+def test_a_users_messages_do_not_meet_ours(world):
+    """The communicator is a duplicate: a pending message of the user's own stays the user's."""
+    mpi = comm.import_mpi()
+    if world.size == 1:
+        pytest.skip("one rank has nobody to send to")
+    sent = np.array([float(world.rank)])
+    request = mpi.COMM_WORLD.Isend(sent, dest=(world.rank + 1) % world.size, tag=7)
+    world.gather(np.zeros(3))
+    received = np.zeros(1)
+    mpi.COMM_WORLD.Recv(received, source=(world.rank - 1) % world.size, tag=7)
+    request.Wait()
+    assert received[0] == (world.rank - 1) % world.size
