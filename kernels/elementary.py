@@ -21,7 +21,7 @@ _SHIFT_52 = np.uint64(52)
 _BIAS = np.uint64(1023)
 
 
-@jit
+@jit(forceinline=True)
 def exp(x):
     """Return e^x; 0 below -708, infinity above 709.7 (relative error < 3e-16)."""
     clipped = min(max(x, -708.0), 709.7)
@@ -49,7 +49,7 @@ def exp(x):
     return x if x != x else result
 
 
-@jit
+@jit(forceinline=True)
 def log(x):
     """Return the natural logarithm of a positive normal double (relative error < 3e-16; other arguments undefined)."""
     pattern = bits(x)
@@ -77,7 +77,7 @@ def log(x):
     return fma(exponent, _LN2_HIGH, fma(exponent, _LN2_LOW, series))
 
 
-@jit
+@jit(forceinline=True)
 def cos_sin_turn(word):
     """Return the cosine and sine of 2π·word/2^64 (absolute error < 3e-16)."""
     quadrant = (word + np.uint64(0x2000000000000000)) >> np.uint64(62)
@@ -112,7 +112,7 @@ def cos_sin_turn(word):
     return from_bits(bits(a) ^ cos_sign), from_bits(bits(b) ^ sin_sign)
 
 
-@jit
+@jit(forceinline=True)
 def sigmoid(x):
     """Return 1/(1 + e^-x) without overflow."""
     e = exp(-abs(x))
@@ -120,7 +120,7 @@ def sigmoid(x):
     return q if x >= 0.0 else e * q
 
 
-@jit
+@jit(forceinline=True)
 def log1p_exp(x):
     """Return log(1 + e^x) without overflow (absolute error < 3e-16 plus the relative error of the result)."""
     e = exp(-abs(x))

@@ -17,8 +17,10 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 """True under ``NUMBA_DISABLE_JIT=1``: every kernel then is plain Python (equal to tolerance, not to the bit)."""
@@ -124,9 +126,20 @@ if DISABLED:
     # 64-bit words wrap around on purpose; NumPy's scalars warn of it
     np.seterr(over="ignore")
 
+    def stack(like: np.dtype, size: int) -> np.ndarray:
+        """Return an array on the stack: here, an ordinary one."""
+        return np.empty(size, like)
+
     def fma(a: float, b: float, c: float) -> float:
         """Return a·b + c (two roundings: Python before 3.13 has no fused form)."""
         return a * b + c
+
+    def wide_vectors() -> None:
+        """Do nothing."""
+
+    def swap_halves(u: np.uint64) -> np.uint64:
+        """Return a word with its upper and lower 32 bits exchanged."""
+        return (u << np.uint64(32)) | (u >> np.uint64(32))
 
     def bits(x: float) -> np.uint64:
         """Return the bit pattern of a double."""
@@ -138,6 +151,27 @@ if DISABLED:
 
 else:
 
+    @intrinsic(prefer_literal=True)
+    def stack(typing_context: Any, like: Any, size: Any) -> Any:
+        """Return an uninitialised array of a constant size that lives until the calling function returns.
+
+        It costs nothing, where ``numpy.empty`` takes an allocation and reference counts.
+        """
+        array = types.Array(like.dtype, 1, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            item = context.get_data_type(like.dtype)
+            length = size.literal_value
+            with builder.goto_entry_block():
+                data = builder.alloca(item, length)
+            result = make_array(array)(context, builder)
+            width = context.get_abi_sizeof(item)
+            integers = [context.get_constant(types.intp, n) for n in (length, width, width)]
+            populate_array(result, data, [integers[0]], [integers[1]], integers[2], None)
+            return result._getvalue()
+
+        return array(like, size), generate
+
     @intrinsic
     def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         """Return a·b + c with one rounding."""
@@ -146,6 +180,32 @@ else:
             return builder.fma(*arguments)
 
         return types.float64(types.float64, types.float64, types.float64), generate
+
+    @intrinsic
+    def swap_halves(typing_context: Any, u: Any) -> Any:
+        """Return a word with its upper and lower 32 bits exchanged."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = context.get_value_type(types.uint64)
+            # written as two shifts, the compiler would turn one into a slow multiplication where u is a product
+            rotate = builder.module.declare_intrinsic("llvm.fshl", [word], ir.FunctionType(word, [word] * 3))
+            return builder.call(rotate, [arguments[0], arguments[0], word(32)])
+
+        return types.uint64(types.uint64), generate
+
+    @intrinsic
+    def wide_vectors(typing_context: Any) -> Any:
+        """Let the loops of the calling function use vectors of 512 bits where the processor has them.
+
+        LLVM prefers 256 bits on many processors; integer multiplications and shifts gain from the longer ones.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            # past llvmlite's list of attributes without a value
+            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+            return context.get_dummy_value()
+
+        return types.void(), generate
 
     @intrinsic
     def bits(typing_context: Any, x: Any) -> Any:

@@ -11,7 +11,7 @@ version 8. A block holds two normals (Box-Muller with a 53-bit radius) or two 64
 import numpy as np
 
 from fald_hpc.kernels.elementary import cos_sin_turn, log
-from fald_hpc.kernels.jit import jit
+from fald_hpc.kernels.jit import jit, stack, swap_halves, wide_vectors
 
 LAYOUT_VERSION = 1
 COMMON, PRIVATE, COINS, SUBSET, INIT, PARTITION, CHECK = range(1, 8)
@@ -38,7 +38,7 @@ def key(seed: int) -> np.uint64:
     return np.uint64(z ^ (z >> 31))
 
 
-@jit
+@jit(forceinline=True)
 def _round(c0, c1, c2, c3, k0, k1):
     """Apply one round."""
     p0 = (c0 & _LOW) * _M0
@@ -46,9 +46,9 @@ def _round(c0, c1, c2, c3, k0, k1):
     return (p1 >> _32) ^ c1 ^ k0, p1 & _LOW, (p0 >> _32) ^ c3 ^ k1, p0 & _LOW
 
 
-@jit
-def philox(c0, c1, c2, c3, k0, k1):
-    """Apply ten rounds of Philox4x32; all arguments and results are 32-bit values held in uint64."""
+@jit(forceinline=True)
+def _nine_rounds(c0, c1, c2, c3, k0, k1):
+    """Apply the first nine rounds."""
     # written out, since a loop in here would keep the loops that call it from being vectorised
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, (k0 + np.uint64(1) * _W0) & _LOW, (k1 + np.uint64(1) * _W1) & _LOW)
@@ -59,10 +59,25 @@ def philox(c0, c1, c2, c3, k0, k1):
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, (k0 + np.uint64(6) * _W0) & _LOW, (k1 + np.uint64(6) * _W1) & _LOW)
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, (k0 + np.uint64(7) * _W0) & _LOW, (k1 + np.uint64(7) * _W1) & _LOW)
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, (k0 + np.uint64(8) * _W0) & _LOW, (k1 + np.uint64(8) * _W1) & _LOW)
-    return _round(c0, c1, c2, c3, (k0 + np.uint64(9) * _W0) & _LOW, (k1 + np.uint64(9) * _W1) & _LOW)
+    return c0, c1, c2, c3, (k0 + np.uint64(9) * _W0) & _LOW, (k1 + np.uint64(9) * _W1) & _LOW
 
 
 @jit
+def philox(c0, c1, c2, c3, k0, k1):
+    """Apply ten rounds of Philox4x32; all arguments and results are 32-bit values held in uint64."""
+    c0, c1, c2, c3, k0, k1 = _nine_rounds(c0, c1, c2, c3, k0, k1)
+    return _round(c0, c1, c2, c3, k0, k1)
+
+
+@jit(forceinline=True)
+def _philox_words(c0, c1, c2, c3, k0, k1):
+    """Return the results of :func:`philox` as two 64-bit words: second and first, fourth and third."""
+    c0, c1, c2, c3, k0, k1 = _nine_rounds(c0, c1, c2, c3, k0, k1)
+    # the tenth round, where the halves of both products are put together in the end: here they stay so
+    return swap_halves(c2 * _M1) ^ c1 ^ k0, swap_halves(c0 * _M0) ^ c3 ^ k1
+
+
+@jit(forceinline=True)
 def _high_counter(purpose, chain, client):
     """Return the third and fourth counter word."""
     chain = np.uint64(chain)
@@ -87,40 +102,78 @@ def words(key, purpose, chain, client, step, block):
     c2, c3 = _high_counter(purpose, chain, client)
     step = np.uint64(step)
     c1 = (step >> _32) | (np.uint64(block) << np.uint64(8))
-    w0, w1, w2, w3 = philox(step & _LOW, c1, c2, c3, key & _LOW, key >> _32)
-    return (w1 << _32) | w0, (w3 << _32) | w2
+    return _philox_words(step & _LOW, c1, c2, c3, key & _LOW, key >> _32)
 
 
 @jit
-def _blocks(key, c2, c3, k0, n_blocks, first, first_words, second_words):
-    """Fill the words of consecutive blocks, numbered row by row with ``n_blocks`` a step, from block ``first`` on."""
+def _addresses(k0, n_blocks, first, steps, blocks):
+    """Write step and block of consecutive blocks, numbered row by row with ``n_blocks`` a step, from ``first`` on."""
     row = first // n_blocks
     start = np.uint64(first - row * n_blocks)
     step0 = np.uint64(k0 + row)
     n = np.uint64(n_blocks)
-    # i // n_blocks without a division, which would stop the vectoriser: by multiplication, exact while
-    # i·n_blocks < 2^32, or, as a piece is shorter than a long row, by one comparison
-    long_row = n_blocks >= _CHUNK
-    reciprocal = np.uint64(0) if long_row else ((np.uint64(1) << _32) + n - np.uint64(1)) // n
-    low, high = key & _LOW, key >> _32
-    for i in range(first_words.size):
-        index = start + np.uint64(i)
-        carry = np.uint64(1) if long_row and index >= n else np.uint64(0)
-        quotient = index if n_blocks == 1 else carry + ((index * reciprocal) >> _32)
-        step = step0 + quotient
-        c1 = (step >> _32) | ((index - quotient * n) << np.uint64(8))
-        w0, w1, w2, w3 = philox(step & _LOW, c1, c2, c3, low, high)
-        first_words[i] = (w1 << _32) | w0
-        second_words[i] = (w3 << _32) | w2
+    if n_blocks == 1:
+        for i in range(steps.size):
+            steps[i] = step0 + np.uint64(i)
+            blocks[i] = np.uint64(0)
+    elif n_blocks < _CHUNK:
+        # index // n without a division, which would stop the vectoriser: exact while index·n < 2^32
+        reciprocal = ((np.uint64(1) << _32) + n - np.uint64(1)) // n
+        for i in range(steps.size):
+            index = start + np.uint64(i)
+            # the masks let the compiler use the 32-bit multiplier, the only one that vectors have on all processors
+            quotient = ((index & _LOW) * (reciprocal & _LOW)) >> _32
+            steps[i] = step0 + quotient
+            blocks[i] = index - (quotient & _LOW) * (n & _LOW)
+    else:
+        # a piece is not longer than a row
+        for i in range(steps.size):
+            index = start + np.uint64(i)
+            next_row = index >= n
+            steps[i] = step0 + np.uint64(1) if next_row else step0
+            blocks[i] = index - n if next_row else index
 
 
 @jit
+def _generate(key, c2, c3, first_words, second_words):
+    """Replace steps and blocks by the two words at their addresses."""
+    wide_vectors()
+    low, high = key & _LOW, key >> _32
+    for i in range(first_words.size):
+        step = first_words[i]
+        c1 = (step >> _32) | (second_words[i] << np.uint64(8))
+        first_words[i], second_words[i] = _philox_words(step & _LOW, c1, c2, c3, low, high)
+
+
+@jit
+def _blocks(key, c2, c3, k0, n_blocks, first, first_words, second_words):
+    """Fill the words of consecutive blocks, numbered as in :func:`_addresses`."""
+    _addresses(k0, n_blocks, first, first_words, second_words)
+    _generate(key, c2, c3, first_words, second_words)
+
+
+@jit(forceinline=True)
 def box_muller(first, second):
     """Return two independent normals from two 64-bit words (radius from 53 bits of the first)."""
     uniform = (np.float64(first >> np.uint64(11)) + 1.0) * 1.1102230246251565e-16
     radius = np.sqrt(-2.0 * log(uniform))
     c, s = cos_sin_turn(second)
     return radius * c, radius * s
+
+
+@jit
+def _transform(first_words, second_words, x, y):
+    """Turn words into normals; loops of their own for each stage are what the vectoriser handles best."""
+    for i in range(x.size):
+        x[i], y[i] = box_muller(first_words[i], second_words[i])
+
+
+@jit
+def _interleave(x, y, out):
+    """Write x[0], y[0], x[1], y[1], ..."""
+    for i in range(x.size):
+        out[2 * i] = x[i]
+        out[2 * i + 1] = y[i]
 
 
 @jit
@@ -139,34 +192,28 @@ def fill_normals(key, purpose, chain, client, k0, out):
     t, d = out.shape
     c2, c3 = _high_counter(purpose, chain, client)
     n_blocks = (d + 1) // 2
-    first_words = np.empty(_CHUNK, np.uint64)
-    second_words = np.empty(_CHUNK, np.uint64)
+    first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
+    x, y = stack(np.float64, _CHUNK), stack(np.float64, _CHUNK)
     flat = out.ravel()
-    pair = np.empty(2 * _CHUNK)
     total = t * n_blocks
     for first in range(0, total, _CHUNK):
         m = min(_CHUNK, total - first)
-        a, b = first_words[:m], second_words[:m]
-        _blocks(key, c2, c3, k0, n_blocks, first, a, b)
+        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:m], second_words[:m])
+        _transform(first_words[:m], second_words[:m], x[:m], y[:m])
         if d == 2 * n_blocks:
-            target = flat[2 * first : 2 * (first + m)]
+            _interleave(x[:m], y[:m], flat[2 * first : 2 * (first + m)])
         else:
-            target = pair[: 2 * m]
-        for i in range(m):
-            x, y = box_muller(a[i], b[i])
-            target[2 * i] = x
-            target[2 * i + 1] = y
-        if d != 2 * n_blocks:
+            # an odd row ends with the first normal of its last block
             row = first // n_blocks
             block = first - row * n_blocks
             for i in range(m):
-                flat[row * d + 2 * block] = pair[2 * i]
-                if 2 * block + 1 < d:
-                    flat[row * d + 2 * block + 1] = pair[2 * i + 1]
+                flat[row * d + 2 * block] = x[i]
                 block += 1
                 if block == n_blocks:
                     block = 0
                     row += 1
+                else:
+                    flat[row * d + 2 * block - 1] = y[i]
 
 
 @jit
@@ -190,13 +237,9 @@ def fill_words_flat(key, purpose, chain, client, k0, n_blocks, flat):
         return
     t = flat.size // (2 * n_blocks)
     c2, c3 = _high_counter(purpose, chain, client)
-    first_words = np.empty(_CHUNK, np.uint64)
-    second_words = np.empty(_CHUNK, np.uint64)
+    first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
     total = t * n_blocks
     for first in range(0, total, _CHUNK):
         m = min(_CHUNK, total - first)
-        a, b = first_words[:m], second_words[:m]
-        _blocks(key, c2, c3, k0, n_blocks, first, a, b)
-        for i in range(m):
-            flat[2 * (first + i)] = a[i]
-            flat[2 * (first + i) + 1] = b[i]
+        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:m], second_words[:m])
+        _interleave(first_words[:m], second_words[:m], flat[2 * first : 2 * (first + m)])
