@@ -40,7 +40,7 @@ def textbook(parts):
     return covariance @ x.T @ y / NOISE**2, covariance
 
 
-def sample(parts, step, batch, seed=1, steps=40_000, chains=32):
+def sample(parts, step, batch, seed=1, steps=25_000, chains=24):
     """Draws of VR-FALD*, and its exact recursion at full gradients."""
     potential = Linear(noise_sd=NOISE, prior_scale=SCALE)
     case = Case(potential, Clients.from_arrays(parts), None, parts[0][0].shape[1], step)
