@@ -201,6 +201,7 @@ class Mpi(Serial):
             "thread level": levels.get(self._mpi.Query_thread(), "unknown"),
             "ranks": self.size,
             "hosts": hosts or [],
+            **({"emulated latency in ms": 1e3 * delay} if (delay := _collectives.emulated_latency()) > 0.0 else {}),
         }
 
     def abort(self, code: int) -> None:

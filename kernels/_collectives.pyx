@@ -4,9 +4,16 @@
 The addresses of the MPI functions and the handles come from mpi4py at run time (see :mod:`fald_hpc.comm`), so one build
 serves Open MPI, MPICH and the MPI standard ABI. Handles are pointers in some libraries and ints in others; both calling
 forms are here and the size of a handle picks one.
+
+For scaling studies (:mod:`fald_hpc.scaling`) there are two instruments, both off by default: a trace of the times at
+which this rank entered and left each message, and the emulation of a slow network by a sleep in front of each message.
 """
 
+import os
+
 from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
 
 ctypedef int (*allreduce_int)(const void *, void *, int, int, int, int) noexcept nogil
 ctypedef int (*allreduce_pointer)(const void *, void *, int, void *, void *, void *) noexcept nogil
@@ -22,6 +29,29 @@ cdef void *max_operation = NULL
 cdef void *communicators[MAX_COMMUNICATORS]
 cdef int n_communicators = 0
 
+# trace: two doubles a message, entered and left, in seconds of the monotonic clock
+cdef double *trace_times = NULL
+cdef int64_t trace_room = 0
+cdef int64_t trace_length = 0
+cdef int64_t trace_numbers = 0
+
+cdef double emulated_seconds = 0.0
+
+
+cdef double _now() noexcept nogil:
+    """Return seconds of the monotonic clock."""
+    cdef timespec t
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return t.tv_sec + 1e-9 * t.tv_nsec
+
+
+cdef void _sleep(double seconds) noexcept nogil:
+    """Sleep, so that ranks that share a core can compute meanwhile."""
+    cdef timespec t
+    t.tv_sec = <long>seconds
+    t.tv_nsec = <long>(1e9 * (seconds - t.tv_sec))
+    nanosleep(&t, NULL)
+
 
 cdef void *_read_handle(uintptr_t address) noexcept:
     """Return the MPI handle stored at an address, widened to a pointer."""
@@ -30,10 +60,9 @@ cdef void *_read_handle(uintptr_t address) noexcept:
     return (<void **>address)[0]
 
 
-cdef int64_t fald_allreduce(
+cdef int64_t _reduce(
     const double *send, double *receive, int64_t count, int64_t communicator, int64_t maximum
 ) noexcept nogil:
-    """Reduce doubles over a registered communicator; return the MPI error code (0 is success)."""
     cdef void *operation = max_operation if maximum else sum_operation
     if communicator < 0 or communicator >= n_communicators or count > 2147483647:
         return -1
@@ -47,6 +76,28 @@ cdef int64_t fald_allreduce(
     )
 
 
+cdef int64_t fald_allreduce(
+    const double *send, double *receive, int64_t count, int64_t communicator, int64_t maximum
+) noexcept nogil:
+    """Reduce doubles over a registered communicator; return the MPI error code (0 is success)."""
+    global trace_length, trace_numbers
+    cdef double entered
+    cdef int64_t error
+    if trace_room == 0 and emulated_seconds == 0.0:
+        return _reduce(send, receive, count, communicator, maximum)
+    entered = _now()
+    if emulated_seconds > 0.0:
+        # all ranks sleep from when they arrive: the message ends as long after the last one as on a slow network
+        _sleep(emulated_seconds)
+    error = _reduce(send, receive, count, communicator, maximum)
+    if trace_length < trace_room:
+        trace_times[2 * trace_length] = entered
+        trace_times[2 * trace_length + 1] = _now()
+        trace_length += 1
+    trace_numbers += count
+    return error
+
+
 def bind(uintptr_t function, int handle_size, uintptr_t double_handle, uintptr_t sum_handle, uintptr_t max_handle):
     """Store the address of ``MPI_Allreduce`` and the addresses of the handles it needs.
 
@@ -58,8 +109,14 @@ def bind(uintptr_t function, int handle_size, uintptr_t double_handle, uintptr_t
         Size of an MPI handle in bytes: 4 for int handles, 8 for pointers.
     double_handle, sum_handle, max_handle : int
         Addresses where the handles of ``MPI_DOUBLE``, ``MPI_SUM`` and ``MPI_MAX`` are stored.
+
+    Notes
+    -----
+    The environment variable ``FALD_EMULATED_LATENCY_MS`` is read here: milliseconds by which every message of the
+    compiled loop is delayed. It emulates a slow network in scaling studies; results do not change.
     """
-    global allreduce_function, handles_are_ints, double_type, sum_operation, max_operation
+    global allreduce_function, handles_are_ints, double_type, sum_operation, max_operation, emulated_seconds
+    emulated_seconds = max(0.0, 1e-3 * float(os.environ.get("FALD_EMULATED_LATENCY_MS") or 0.0))
     allreduce_function = <void *>function
     handles_are_ints = handle_size == 4
     double_type = _read_handle(double_handle)
@@ -88,3 +145,26 @@ def register(uintptr_t communicator_handle):
 def address():
     """Return the address of the C function ``fald_allreduce``."""
     return <uintptr_t>&fald_allreduce
+
+
+def emulated_latency():
+    """Return the seconds by which every message is delayed (0.0: no emulation)."""
+    return emulated_seconds
+
+
+def start_trace(int64_t messages):
+    """Record the times of so many further messages; 0 turns the trace off and frees it."""
+    global trace_times, trace_room, trace_length, trace_numbers
+    free(trace_times)
+    trace_times = NULL
+    trace_room = trace_length = trace_numbers = 0
+    if messages > 0:
+        trace_times = <double *>malloc(2 * messages * sizeof(double))
+        if trace_times == NULL:
+            raise MemoryError(f"a trace of {messages} messages needs {16 * messages} bytes")
+        trace_room = messages
+
+
+def read_trace():
+    """Return what was recorded: pairs of times as bytes (float64[messages, 2]), and the doubles sent since the start."""
+    return (<char *>trace_times)[: 2 * trace_length * sizeof(double)] if trace_length else b"", trace_numbers
