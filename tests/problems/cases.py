@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import fald_hpc
 from fald_hpc.data.clients import Clients
 from fald_hpc.data.records import ClientData
 from fald_hpc.potentials.gaussian import Gaussian
@@ -42,21 +43,21 @@ def gaussian(diagonal: bool = False) -> Case:
     return Case(potential, clients, models.gaussian(means, precisions), 3, 0.1)
 
 
-def regression(name: str, d: int = 3) -> Case:
+def regression(name: str, d: int = 3, sizes: tuple[int, ...] = SIZES) -> Case:
     """Regression with weights, offsets (where taken), a prior scale of 1.5 and unequal shares; intercept last."""
     rng = np.random.default_rng(abs(hash_of(name)) + d)
-    features = [(0.4 if name == "poisson" else 1.0) * rng.standard_normal((n, d)) for n in SIZES]
+    features = [(0.4 if name == "poisson" else 1.0) * rng.standard_normal((n, d)) for n in sizes]
     with_ones = [np.column_stack([x, np.ones(len(x))]) for x in features]
-    weights = [rng.uniform(0.5, 2.0, n) for n in SIZES]
-    offsets = None if name == "softmax" else [0.3 * rng.standard_normal(n) for n in SIZES]
+    weights = [rng.uniform(0.5, 2.0, n) for n in sizes]
+    offsets = None if name == "softmax" else [0.3 * rng.standard_normal(n) for n in sizes]
     if name == "linear":
-        targets = [rng.standard_normal(n) for n in SIZES]
+        targets = [rng.standard_normal(n) for n in sizes]
     elif name == "softmax":
-        targets = [rng.integers(0, 3, n).astype(float) for n in SIZES]
+        targets = [rng.integers(0, 3, n).astype(float) for n in sizes]
     elif name == "poisson":
-        targets = [rng.poisson(1.5, n).astype(float) for n in SIZES]
+        targets = [rng.poisson(1.5, n).astype(float) for n in sizes]
     else:
-        targets = [rng.integers(0, 2, n).astype(float) for n in SIZES]
+        targets = [rng.integers(0, 2, n).astype(float) for n in sizes]
     extra = [None] * 3 if offsets is None else offsets
     records = [
         ClientData(f"client-{i}", x, y, w, o)
@@ -81,6 +82,27 @@ def regression(name: str, d: int = 3) -> Case:
     return Case(potential, clients, model, d + 1, {"linear": 0.02, "logistic": 0.05, "poisson": 0.01}[name])
 
 
+def robust_gradient(theta, x, y, out):
+    """Write the gradient of ``log cosh(x·θ - y)``, a user's own row potential: robust regression."""
+    t = 0.0
+    for j in range(theta.size):
+        t += x[j] * theta[j]
+    factor = np.tanh(t - y)
+    for j in range(theta.size):
+        out[j] = factor * x[j]
+
+
+def row_potential() -> Case:
+    """Return robust regression by a user's gradient of a row."""
+    rng = np.random.default_rng(17)
+    features = [rng.standard_normal((n, 3)) for n in SIZES]
+    targets = [rng.standard_normal(n) for n in SIZES]
+    weights = [rng.uniform(0.5, 2.0, n) for n in SIZES]
+    clients = Clients.from_arrays(list(zip(features, targets, strict=True)), weights=weights, prior_shares=SHARES)
+    model = models.generalised_linear(features, targets, lambda t, y: np.tanh(t - y), 1.5, weights, None, SHARES)
+    return Case(fald_hpc.row_potential(robust_gradient, prior_scale=1.5), clients, model, 3, 0.05)
+
+
 def hash_of(name: str) -> int:
     """Return a number that belongs to a name, the same in every process."""
     return sum(ord(letter) * 31**k for k, letter in enumerate(name)) % 2**31
@@ -92,10 +114,24 @@ def case(name: str) -> Case:
         return gaussian()
     if name == "gaussian-diagonal":
         return gaussian(diagonal=True)
+    if name.endswith("-empty"):
+        return regression(name.removesuffix("-empty"), sizes=(9, 0, 4))
+    if name == "row-potential":
+        return row_potential()
     if name.endswith("-wide"):
         return regression(name.removesuffix("-wide"), d=19)
     return regression(name)
 
 
-NAMES = ("gaussian", "gaussian-diagonal", "linear", "logistic", "softmax", "poisson", "logistic-wide")
-"""``-wide`` is long enough for the blocked dot product."""
+NAMES = (
+    "gaussian",
+    "gaussian-diagonal",
+    "linear",
+    "logistic",
+    "softmax",
+    "poisson",
+    "logistic-wide",
+    "logistic-empty",
+    "row-potential",
+)
+"""``-wide`` is long enough for the blocked dot product, ``-empty`` has a client with no row: its prior share only."""

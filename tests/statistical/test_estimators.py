@@ -8,7 +8,9 @@ from problems import cases
 
 from oracles import transcription as tr
 
-WITH_ROWS = [n for n in cases.NAMES if not n.startswith("gaussian")]
+# a user's function is compiled into the samplers' loops alone: its paths are tested instead (test_trajectories)
+NAMES = [n for n in cases.NAMES if n != "row-potential"]
+WITH_ROWS = [n for n in NAMES if not n.startswith("gaussian")]
 
 
 def packed(case):
@@ -29,7 +31,7 @@ def points(case):
     return 0.5 * rng.standard_normal(case.d), 0.5 * rng.standard_normal(case.d)
 
 
-@pytest.mark.parametrize("name", cases.NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_full_gradient_is_that_of_the_transcription(name):
     case = cases.case(name)
     x, _ = points(case)
@@ -51,7 +53,7 @@ def test_average_over_all_subsets_is_the_full_gradient(name, m):
         total, control = np.zeros(case.d), np.zeros(case.d)
         at_y = np.empty(case.d)
         kernels.full_gradient(problem, i, y, space, at_y)
-        subsets = [np.array(s) for s in combinations(range(n), min(m, n))]
+        subsets = [np.array(s, dtype=np.int64) for s in combinations(range(n), min(m, n))]
         for s in subsets:
             assert kernels.gradient(problem, i, x, s, out) == len(s)
             assert out == pytest.approx(tr.estimate(case.model, i, s, x), rel=1e-12, abs=1e-12)
@@ -64,7 +66,7 @@ def test_average_over_all_subsets_is_the_full_gradient(name, m):
         assert control / len(subsets) == pytest.approx(full - at_y, rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("name", cases.NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_variance_reduced_estimate_at_the_reference_is_exactly_the_shift(name):
     """The difference at X = Y is zero to the last bit, so that the estimate is C."""
     case = cases.case(name)

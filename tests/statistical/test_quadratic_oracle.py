@@ -60,7 +60,8 @@ def test_moments_of_random_quadratics(seed, b, d, tau, p, q, name, schedule):
     if name == "vr_fald_star":
         assert np.max(np.abs(found.bias)) < 1e-6
     elif p < 1 and b > 1:
-        assert np.max(np.abs(found.bias)) > 2 * agreement.LIMIT  # the oracle's bias is far above what the comparison can miss
+        # the bias is far above what the comparison can miss
+        assert np.max(np.abs(found.bias)) > 2 * agreement.LIMIT
 
 
 def test_one_client_has_the_variance_of_item_1():

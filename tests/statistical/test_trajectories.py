@@ -9,7 +9,8 @@ import pytest
 from problems import cases, sampling
 from problems.draws import CounterDraws
 
-from fald_hpc import FALD, VRFALDStar
+from fald_hpc import FALD, Clients, Gaussian, VRFALDStar
+from oracles import models
 from oracles import transcription as tr
 
 SEED = 42
@@ -118,3 +119,60 @@ def test_another_seed_gives_another_path():
         for s in (SEED, SEED + 1)
     )
     assert a.shape != b.shape or not np.array_equal(a, b)
+
+
+def test_windows_widen_and_the_path_stays_right():
+    """Chains that start at 1e-12 and travel to 1e6 leave their windows: messages are repeated, nothing is lost."""
+    means, precisions = np.full((3, 2), 1e6) + np.arange(6).reshape(3, 2), np.array([np.eye(2)] * 3)
+    clients = Clients.from_gaussians(means, precisions=precisions)
+    case = cases.Case(Gaussian(), clients, models.gaussian(means, precisions), 2, 0.01)
+    first = np.full(2, 1e-12)
+    sampler = VRFALDStar(step_size=0.01, comm_prob=0.15, refresh_prob=0.1, noise_sharing=0.3)
+    run = sampling.run(case, sampler, 1500, chains=1, seed=SEED, burn_in=0, init=first)
+    assert run.messages["repeated"] > 0
+    draws = CounterDraws(SEED, 0, [1] * 3, 2, 0.15, 0.1)
+    path = tr.run(case.model, first, 1500, draws, step_size=0.01, noise_sharing=0.3, variance_reduced=True)
+    got = sampling.draws(run)[0]
+    expected = path.means[path.averaged]
+    # relative to each value: the early, small part of the path too
+    assert got == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("label", ["fald-minibatch", "vr-minibatch"])
+@pytest.mark.parametrize("schedule", ["shared", "independent"])
+def test_a_chain_alone_is_the_same_among_sixteen(label, schedule):
+    """To the last bit, since what a kernel computes may not depend on how many chains are local."""
+    case = cases.case("logistic")
+    sampler = samplers(case)[label]
+    alone, among = (
+        sampling.draws(
+            sampling.run(case, sampler, 1500, chains=n, seed=SEED, burn_in=0, init=start(case), schedule=schedule)
+        )[0]
+        for n in (1, 16)
+    )
+    shortest = min(len(alone), len(among))
+    assert shortest > 100
+    assert np.array_equal(alone[:shortest], among[:shortest])
+
+
+@pytest.mark.parametrize("schedule", ["shared", "independent"])
+@pytest.mark.parametrize("record", ["communication", "every-step"])
+def test_segment_length_does_not_show(schedule, record):
+    """Segments of 7 and of 10^5 steps: draws, means and covariances are the same bits."""
+    case = cases.case("logistic")
+    runs = [
+        sampling.run(
+            case,
+            samplers(case)["vr-minibatch"],
+            3000,
+            chains=3,
+            seed=SEED,
+            schedule=schedule,
+            record=record,
+            segment_steps=length,
+        )
+        for length in (7, 100_000)
+    ]
+    assert np.array_equal(np.asarray(runs[0].draws), np.asarray(runs[1].draws))
+    assert np.array_equal(runs[0].mean, runs[1].mean)
+    assert np.array_equal(runs[0].covariance, runs[1].covariance)
