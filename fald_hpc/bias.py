@@ -236,7 +236,7 @@ def exact_posterior(given: dict[str, Any], gamma: float, communicator: Serial) -
     if not isinstance(given["potential"], (Gaussian, Linear)):
         return None
     names = ("potential", "clients", "sampler", "steps", "chains", "seed", "burn_in", "init", "schedule", "record")
-    asked = request(*(given[name] for name in names), given["standardise"])
+    asked = request(**{name: given[name] for name in (*names, "standardise")})
     study = prepare(asked, communicator, given["chain_groups"], known_step_size=gamma, need_mode=False)
     federation = study.federation
     b, d = federation.n_clients, federation.dimension

@@ -41,7 +41,7 @@ def plan(config: Config, ranks: int = 1) -> Plan:
     given = arguments(config)
     groups = given["chain_groups"]
     names = ("potential", "clients", "sampler", "steps", "chains", "seed", "burn_in", "init", "schedule", "record")
-    return make(request(*(given[name] for name in names), given["standardise"]), ranks, groups)
+    return make(request(**{name: given[name] for name in (*names, "standardise")}), ranks, groups)
 
 
 def execute(
