@@ -41,7 +41,7 @@ _HOMES = {
     "sample": "fald_hpc.sampling",
 }
 
-__all__ = [*sorted(_HOMES)]  # noqa: PLE0604
+__all__ = [*sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add, mean, power, windo
 from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
 
+
 @jit
 def _collect(values, window, width, failed, message):
     """Add the values of this rank's clients, float64[c, s, d], to a message of s rows."""
@@ -96,9 +97,10 @@ def exchange(settings, state, work, first, first_window, second, second_window, 
         send, receive = work.maxima[0, :n], work.maxima[1, :n]
         if _widen(first[:, lo:hi], received[:n], first_window[lo:hi], settings.communicator, send, receive) != 0:
             return MPI_ERROR
-        if rows > n:
-            if _widen(second[:, lo:hi], received[n:], second_window[lo:hi], settings.communicator, send, receive) != 0:
-                return MPI_ERROR
+        if rows == n:
+            continue
+        if _widen(second[:, lo:hi], received[n:], second_window[lo:hi], settings.communicator, send, receive) != 0:
+            return MPI_ERROR
 
 
 @jit

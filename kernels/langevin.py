@@ -29,7 +29,6 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi):
     Clients are the outer loop, so that a client's rows stay in cache for all iterations of the gap; the noise of a gap
     is drawn in blocks of iterations.
     """
-    d = state.theta.shape[2]
     block = work.common.shape[1]
     gradient = work.estimate
     for k0 in range(k, stop, block):
