@@ -125,14 +125,14 @@ def test_moments_catch_a_minibatch_drawn_twice():
 
 
 def test_fald_misses_the_mean_by_the_predicted_bias_and_vr_fald_star_does_not():
-    """The bias is above 30 standard errors for FALD, found to within 4.5; VR-FALD* is within 4.5 of the mode."""
-    steps, chains = 40_000, 64
+    """The bias is above 20 standard errors for FALD, found to within 4.5; VR-FALD* is within 4.5 of the mode."""
+    steps, chains = 20_000, 64
     fald = FALD(step_size=STEP, comm_prob=COMM, noise_sharing=TAU)
     vr = VRFALDStar(step_size=STEP, comm_prob=COMM, refresh_prob=REFRESH, noise_sharing=TAU)
     options = dict(chains=chains, seed=6, burn_in=500, init="mode", schedule="independent")
     biased = sampling.draws(sampling.run(CASE, fald, steps, **options))
     found = agreement.check(biased, recursions.fald(CLIENTS, STEP, COMM, TAU), shared=False)
-    assert np.max(np.abs(found.bias)) > 30
+    assert np.max(np.abs(found.bias)) > 20
     exact = sampling.draws(sampling.run(CASE, vr, steps, **options))
     found = agreement.check(exact, recursions.vr_fald_star(CLIENTS, STEP, COMM, REFRESH, TAU), shared=False)
     assert np.max(np.abs(found.bias)) < 1e-6

@@ -59,10 +59,10 @@ def test_built_in_clients_hold_every_row_once_and_differ():
 def test_bias_of_the_sds_shrinks_when_the_step_halves():
     """From 16 to 8 times the built-in step the excess of the sds, averaged over parameters, at least halves.
 
-    It is 9 % and 4 %; the averages of four have standard errors below half a percent.
+    It is 9 % and 4 %; the averages of four have standard errors of about half a percent.
     """
-    _, large, large_error = coarse(16, 40_000)
-    _, small, small_error = coarse(8, 50_000)
+    _, large, large_error = coarse(16, 25_000)
+    _, small, small_error = coarse(8, 30_000)
     error = np.sqrt(np.mean(large_error**2) + np.mean(small_error**2)) / 2
     assert large.mean() > 8 * error
     assert large.mean() - small.mean() > 4 * error
@@ -71,14 +71,14 @@ def test_bias_of_the_sds_shrinks_when_the_step_halves():
 
 def test_built_in_step_leaves_the_sds_within_3_percent():
     """By extrapolation from 16 and 8 times the step: (excess + 4 standard errors) / multiple is below 1.5 %."""
-    for times, steps in ((16, 40_000), (8, 50_000)):
+    for times, steps in ((16, 25_000), (8, 30_000)):
         _, excess, error = coarse(times, steps)
         assert np.max(np.abs(excess) + 4 * error) / times < 0.015
 
 
 def check_example(run):
     """Compare a run at the built-in step with the reference."""
-    far, _, _ = coarse(16, 40_000)
+    far, _, _ = coarse(16, 25_000)
     bias = (np.abs(far.mean - reference().mean) + 4 * column(far, "mcse")) / 16
     mcse = column(run, "mcse")
     assert np.all(bias < 0.01 * reference().sd)
