@@ -10,6 +10,8 @@ EXTENSIONS = [
 setup(
     packages=[
         "fald_hpc",
+        "fald_hpc.batch",
+        "fald_hpc.batch.shell",
         "fald_hpc.cli",
         "fald_hpc.config",
         "fald_hpc.data",
@@ -18,8 +20,9 @@ setup(
         "fald_hpc.metrics",
         "fald_hpc.potentials",
         "fald_hpc.samplers",
+        "fald_hpc.scaling",
     ],
-    package_dir={"fald_hpc.kernels": "kernels"},
-    package_data={"fald_hpc": ["py.typed"], "fald_hpc.examples": ["*.toml"]},
+    package_dir={"fald_hpc.batch.shell": "slurm", "fald_hpc.kernels": "kernels"},
+    package_data={"fald_hpc": ["py.typed"], "fald_hpc.batch.shell": ["*.sh"], "fald_hpc.examples": ["*.toml"]},
     ext_modules=cythonize(EXTENSIONS, language_level=3, build_dir="build"),
 )

@@ -66,8 +66,8 @@ def test_every_package_is_listed():
         ".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "fald_hpc").rglob("__init__.py")
     }
     keywords = setup_keywords()
-    assert set(keywords["packages"]) == there | {"fald_hpc.kernels"}
-    assert keywords["package_dir"] == {"fald_hpc.kernels": "kernels"}
+    assert set(keywords["packages"]) == there | {"fald_hpc.batch.shell", "fald_hpc.kernels"}
+    assert keywords["package_dir"] == {"fald_hpc.batch.shell": "slurm", "fald_hpc.kernels": "kernels"}
 
 
 @in_repository
