@@ -24,7 +24,7 @@ class Problem(NamedTuple):
     prior: np.ndarray  # float64[c]: w_i/σ²
 
 
-@jit
+@jit(forceinline=True)
 def predictor(rows, row, x):
     """Return z·x of one row, always summed in the same order.
 

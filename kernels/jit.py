@@ -70,7 +70,9 @@ def jit(function: Callable[..., Any] | None = None, *, cache: bool = True, **opt
         numba.config.CACHE_DIR = before
 
 
-def instantiate(template: Callable[..., Any], label: str, *, cache: bool = True, **functions: Any) -> Any:
+def instantiate(
+    template: Callable[..., Any], label: str, *, cache: bool = True, forceinline: bool = False, **functions: Any
+) -> Any:
     """Compile a template with some of its global names bound to given functions.
 
     A template is an ordinary function that calls placeholders (:func:`placeholder`) of its own module. This is what
@@ -85,6 +87,8 @@ def instantiate(template: Callable[..., Any], label: str, *, cache: bool = True,
         Distinguishes the instances of one template in the disk cache; must be unique.
     cache : bool
         False when one of the functions is a user's, whose later changes the cache could not notice.
+    forceinline : bool
+        Make the instance part of its callers: worth it where it takes whole records, whose every field a call copies.
     **functions
         The functions to bind, by placeholder name.
     """
@@ -97,7 +101,7 @@ def instantiate(template: Callable[..., Any], label: str, *, cache: bool = True,
     bound.__module__ = template.__module__
     bound.__qualname__ = f"{template.__qualname__}_{label}"
     bound.__doc__ = template.__doc__
-    return jit(bound, cache=cache)
+    return jit(bound, cache=cache, forceinline=forceinline)
 
 
 def compile_for(function: Any, signature: tuple[Any, ...]) -> None:

@@ -9,14 +9,14 @@ _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
 
-@jit
+@jit(forceinline=True)
 def scaled(word, n):
     """Return floor(word·n / 2^64): an index in 0..n-1, uniform up to n/2^64 (n < 2^31)."""
     n = np.uint64(n)
     return np.int64(((word >> _32) * n + (((word & _LOW) * n) >> _32)) >> _32)
 
 
-@jit
+@jit(forceinline=True)
 def n_words(n_rows, batch):
     """Return how many 64-bit words a subset takes, a multiple of two (a block); 0 when the subset is every row."""
     if batch >= n_rows:
@@ -24,7 +24,7 @@ def n_words(n_rows, batch):
     return 2 * ((min(batch, n_rows - batch) + 1) // 2)
 
 
-@jit
+@jit(forceinline=True)
 def choose(words, n_rows, batch, mark, out):
     """Choose a uniform subset by Floyd's method.
 

@@ -30,7 +30,7 @@ class Diagonal(NamedTuple):
     precision: np.ndarray  # float64[c, d]
 
 
-@jit
+@jit(forceinline=True)
 def _multiply(precision, x, origin, out):
     """Write H(x - origin), summed over columns in ascending order."""
     d = x.size
@@ -42,13 +42,13 @@ def _multiply(precision, x, origin, out):
             out[j] = fma(precision[k, j], v, out[j])
 
 
-@jit
+@jit(forceinline=True)
 def _dense_gradient(problem, i, x, rows, out):
     _multiply(problem.precision[i], x, problem.mean[i], out)
     return 0
 
 
-@jit
+@jit(forceinline=True)
 def _dense_difference(problem, i, x, y, kept, rows, out):
     _multiply(problem.precision[i], x, y, out)
     return 0
@@ -60,14 +60,14 @@ def _dense_full_gradient(problem, i, y, kept, out):
     return 0
 
 
-@jit
+@jit(forceinline=True)
 def _diagonal_gradient(problem, i, x, rows, out):
     for j in range(x.size):
         out[j] = problem.precision[i, j] * (x[j] - problem.mean[i, j])
     return 0
 
 
-@jit
+@jit(forceinline=True)
 def _diagonal_difference(problem, i, x, y, kept, rows, out):
     for j in range(x.size):
         out[j] = problem.precision[i, j] * (x[j] - y[j])

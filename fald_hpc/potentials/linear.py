@@ -10,7 +10,7 @@ from fald_hpc.potentials.base import Kernels, check_scale
 from fald_hpc.potentials.regression import Regression, glm_kernels
 
 
-@jit
+@jit(forceinline=True)
 def residual(eta, target):
     """Return ∂/∂η of (y - η)²/2."""
     return eta - target

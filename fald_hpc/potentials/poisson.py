@@ -16,7 +16,7 @@ from fald_hpc.potentials.base import Kernels
 from fald_hpc.potentials.regression import Regression, glm_kernels
 
 
-@jit
+@jit(forceinline=True)
 def residual(eta, target):
     """Return the predicted rate minus the count."""
     return exp(eta) - target

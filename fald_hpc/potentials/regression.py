@@ -50,8 +50,8 @@ def glm_kernels(label: str, residual: Callable[..., Any]) -> Kernels:
     """Return the compiled functions of a model with one linear predictor a row, from its residual."""
     return Kernels(
         label,
-        instantiate(glm.gradient, label, residual=residual),
-        instantiate(glm.difference, label, residual=residual),
+        instantiate(glm.gradient, label, residual=residual, forceinline=True),
+        instantiate(glm.difference, label, residual=residual, forceinline=True),
         instantiate(glm.full_gradient, label, residual=residual),
     )
 

@@ -90,6 +90,8 @@ class FALD(Sampler):
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, f"fald_{kernels.label}", cache=kernels.cache, **kernels.fald_parts)
         else:
-            one = instantiate(estimate, f"fald_{kernels.label}", cache=kernels.cache, gradient=kernels.gradient)
+            one = instantiate(
+                estimate, f"fald_{kernels.label}", cache=kernels.cache, forceinline=True, gradient=kernels.gradient
+            )
             steps = instantiate(local_steps, f"fald_{kernels.label}", cache=kernels.cache, estimate=one)
         return instantiate(segment, f"fald_{kernels.label}", cache=kernels.cache, advance=steps)

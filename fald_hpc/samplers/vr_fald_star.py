@@ -151,7 +151,7 @@ class VRFALDStar(Sampler):
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, label, cache=kernels.cache, **kernels.vr_parts)
         else:
-            one = instantiate(estimate, label, cache=kernels.cache, difference=kernels.difference)
+            one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, difference=kernels.difference)
             steps = instantiate(local_steps, label, cache=kernels.cache, estimate=one)
         move = VRFALDStar.compiled_refresh(kernels)
         return instantiate(segment, label, cache=kernels.cache, advance=steps, move_reference=move)
