@@ -143,6 +143,31 @@ def model(
     print(forecast.text(lines, missing))
 
 
+@app.command("check")
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study measured on this machine.")],
+    source: Source,
+    set_: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Compare a study's points with what the model predicts from costs measured now, without MPI."""
+    from fald_hpc import config
+    from fald_hpc.scaling import calibrate, record, study
+    from fald_hpc.scaling import check as checks
+
+    changes = overrides(set_ or [], None, None, None)
+    cfg = config.load(source, changes)
+    records = record.read(folder / study.FILE)
+    if records[0]["study"]["config"] != record.digest(cfg.to_dict()):
+        raise UserError(f"{folder} was measured with another config than {source} with these --set options")
+    prepared = calibrate.study_of(cfg)
+    most = max(len(set(sum(one["cores"], []))) for one in records)
+    alone = _costs(prepared, source, changes, 0, None)
+    busy = _costs(prepared, source, changes, most - 1, None) if most > 1 else alone
+    found = checks.compare(prepared, alone, busy, records)
+    print(json_text.dumps([vars(one) for one in found], indent=2) if json else checks.text(found))
+
+
 def _costs(study: Study, source: str, changes: Sequence[str], busy: int, known: Path | None) -> Costs:
     from fald_hpc.scaling import calibrate, companions
     from fald_hpc.scaling.costs import Costs, fit

@@ -97,7 +97,7 @@ def _time(table: Sequence[Row], kind: str, model: dict[int, float] | None) -> An
         axis.yaxis.set_minor_formatter(NullFormatter())
     rank_axis(axis, ranks)
     axis.set_ylabel("µs a step of all chains")
-    axis.legend()
+    _legend(figure, axis)
     return figure
 
 
@@ -113,6 +113,11 @@ def _points(axis: Any, table: Sequence[Row], values: Any) -> None:
             [row.ranks for row in some], middle, errors, color=BLUE, marker="o", markersize=4.5, markerfacecolor=face,
             linestyle="-" if face == BLUE else "none", capsize=2.0, elinewidth=0.8, label=label,
         )  # fmt: skip
+
+
+def _legend(figure: Any, axis: Any) -> None:
+    """Put the legend above the axes, where no point can lie under it."""
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=4, columnspacing=1.0)
 
 
 def _efficiency(table: Sequence[Row], kind: str, model: dict[int, float] | None) -> Any:
@@ -134,7 +139,7 @@ def _efficiency(table: Sequence[Row], kind: str, model: dict[int, float] | None)
     axis.set_ylim(0.0, max(1.15, axis.get_ylim()[1]))
     rank_axis(axis, [row.ranks for row in table])
     axis.set_ylabel("efficiency")
-    axis.legend(loc="lower left")
+    _legend(figure, axis)
     return figure
 
 
@@ -154,5 +159,5 @@ def _shares(table: Sequence[Row]) -> Any:
     axis.set_xlabel("ranks")
     axis.set_ylabel("share of the sampling time, %")
     axis.set_ylim(0.0, 100.0)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=4, columnspacing=1.0)
+    _legend(figure, axis)
     return figure

@@ -35,5 +35,5 @@ def draw(folder: Path, lines: Sequence[Line], weak: bool) -> list[Path]:
         axis.set_yscale("log")
         axis.set_xlabel("ranks")
         axis.set_ylabel("µs a step of all chains")
-        axis.legend(ncols=2)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3, columnspacing=1.0)
         return figures.save(folder, {"model": figure})

@@ -114,7 +114,7 @@ def _waiting(
     for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
         total += weight * (averages + both) * wait(gap, 0.0)
         # a lone refresh averages X before its own step, unless the iteration before it averaged
-        total += weight * lone * wait(gap - 1.0, 0.0) * (1.0 - p / event if gap == 1.0 else 1.0)
+        total += weight * lone * wait(gap - 1.0, 0.0) * (1.0 - p / event if gap < 1.5 else 1.0)
     return event * total
 
 
