@@ -66,7 +66,7 @@ def solve_second_moment(outcomes: list[Outcome], feed: np.ndarray, dense_up_to: 
     Raises
     ------
     ArithmeticError
-        If GMRES does not reach a relative residual of 1e-12.
+        If GMRES does not reach a relative residual of 1e-11.
     """
     size = len(feed)
     if size <= dense_up_to:
@@ -79,9 +79,9 @@ def solve_second_moment(outcomes: list[Outcome], feed: np.ndarray, dense_up_to: 
         return (s - image).ravel()
 
     operator = LinearOperator((size * size, size * size), matvec=residual_map, dtype=np.float64)
-    flat, _ = gmres(operator, feed.ravel(), rtol=1e-13, restart=200, maxiter=20)
+    flat, _ = gmres(operator, feed.ravel(), rtol=1e-12, restart=200, maxiter=5)
     left = np.linalg.norm(residual_map(flat) - feed.ravel()) / np.linalg.norm(feed)
-    if not left < 1e-12:
+    if not left < 1e-11:
         raise ArithmeticError(f"GMRES stopped at a relative residual of {left:.2e}")
     s = flat.reshape(size, size)
     return (s + s.T) / 2

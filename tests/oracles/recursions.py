@@ -129,9 +129,7 @@ def vr_fald_star(
             # G = g_S(X) + sign (g_S'(Y) - C), all linear in the centred X and Y
             step[here, here] -= step_size * at_x.hessian
             step[here, b * d :] -= step_size * sign * (at_y.hessian - mean_hessian)
-            constant[here] = -step_size * (
-                (at_x.hessian @ centre - at_x.pull) + sign * (at_y.hessian @ centre - at_y.pull)
-            )
+            constant[here] = -step_size * ((at_x.hessian @ centre - at_x.pull) + sign * (at_y.hessian @ centre - at_y.pull))
         fetch = np.zeros((d, size))
         fetch[:, : b * d] = averager(b, d)[:d]
         for averages, refreshes in product((False, True), (False, True)):

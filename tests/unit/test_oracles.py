@@ -45,9 +45,7 @@ def test_two_client_example_of_the_specification():
     mean, variance = closed_forms.two_clients([1.0, -2.0], [0.5, 2.0], 0.2)
     assert mean == pytest.approx(0.3132530, abs=5e-8)
     assert variance == pytest.approx(0.4750865, abs=5e-8)
-    target_mean, target_variance = quadratics.target(
-        quadratics.gaussian(np.array([[1.0], [-2.0]]), np.array([[[2.0]], [[0.5]]]))
-    )
+    target_mean, target_variance = quadratics.target(quadratics.gaussian(np.array([[1.0], [-2.0]]), np.array([[[2.0]], [[0.5]]])))
     assert target_mean[0] == pytest.approx(0.4)
     assert target_variance[0, 0] == pytest.approx(0.4)
 
@@ -80,9 +78,7 @@ def test_one_client_is_item_1_for_every_noise_sharing(tau):
         assert m.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("b", "d", "tau", "p", "q"), [(2, 2, 0.3, 0.3, 0.2), (3, 1, 0.0, 0.1, 1.0), (4, 2, 1.0, 1.0, 0.05)]
-)
+@pytest.mark.parametrize(("b", "d", "tau", "p", "q"), [(2, 2, 0.3, 0.3, 0.2), (3, 1, 0.0, 0.1, 1.0), (4, 2, 1.0, 1.0, 0.05)])
 def test_vr_fald_star_has_mean_exactly_the_mode_and_fald_does_not(b, d, tau, p, q):
     clients = quadratics.gaussian(*small_problem(1, b, d))
     mode, covariance = quadratics.target(clients)
@@ -376,3 +372,30 @@ def test_row_gradients_are_those_of_the_log_likelihood(name):
     numeric = [(loss(theta + h * e) - loss(theta - h * e)) / (2 * h) for e in np.eye(len(theta))]
     assert model.gradient_rows(0, np.arange(5), theta) == pytest.approx(numeric, abs=1e-7)
     assert tr.full_gradient(model, 0, theta) == pytest.approx(np.array(numeric) + theta, abs=1e-7)
+
+
+def test_squared_bias_of_the_papers_experiment_is_ordered():
+    """One of the ten 2 x 2 problems of Table 1, with 20 clients: what the specification's section 5 says must hold."""
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(0, 2 * np.pi, 20)
+    rotations = np.array([[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in angles])
+    diagonals = np.array([np.diag(v) for v in rng.uniform(0, 1, (20, 2))])
+    scales = rng.uniform(0.1, 10.1, (20, 1, 1))
+    covariances = scales * rotations @ diagonals @ np.swapaxes(rotations, 1, 2)
+    clients = quadratics.gaussian(10 * rng.standard_normal((20, 2)), np.linalg.inv(covariances))
+    _, covariance = quadratics.target(clients)
+    eigenvalues = np.linalg.eigvalsh(np.linalg.inv(covariance))
+    p = 0.2
+    step = p * 2 / (eigenvalues[0] + eigenvalues[-1])
+
+    def squared_bias(recursion):
+        return (np.trace(moments.stationary(recursion).covariance) - np.trace(covariance)) ** 2
+
+    table = {}
+    for share in (1 / 2, 1 / 5):
+        table["fald", share] = squared_bias(recursions.fald(clients, step * share, p, 0.0))
+        for tau in (0.0, 1.0):
+            table[tau, share] = squared_bias(recursions.vr_fald_star(clients, step * share, p, p, tau))
+        assert table[1.0, share] < table[0.0, share] < 0.01 * table["fald", share]
+    for key in ("fald", 0.0, 1.0):
+        assert table[key, 1 / 5] < table[key, 1 / 2]
