@@ -161,7 +161,7 @@ def check(
     if records[0]["study"]["config"] != record.digest(cfg.to_dict()):
         raise UserError(f"{folder} was measured with another config than {source} with these --set options")
     prepared = calibrate.study_of(cfg)
-    most = max(len(set(sum(one["cores"], []))) for one in records)
+    most = max(len({core for cores in one["cores"] for core in cores}) for one in records)
     alone = _costs(prepared, source, changes, 0, None)
     busy = _costs(prepared, source, changes, most - 1, None) if most > 1 else alone
     found = checks.compare(prepared, alone, busy, records)
