@@ -139,7 +139,8 @@ def make(request: Request, n_ranks: int, chain_groups: int | str = "auto") -> Pl
     d = study.federation.dimension
     chains_of_message = len(layout.chains(0)) if request.schedule.shared else 1
     if study.sampler.uses_reference:
-        messages += 1 if request.schedule.shared else request.chains
+        # the start is one message for all chains of a group of ranks
+        messages += 1 if request.schedule.shared else layout.chain_groups
     row_bytes = 8 * chains_of_message * (BINS * d + FLAGS)
     both = 2 if study.sampler.uses_reference and min(study.sampler.comm_prob, 1.0) < 1.0 else 1
     busiest = _busiest(study, layout, ranks)
