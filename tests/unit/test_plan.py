@@ -22,7 +22,7 @@ CASES = {
 @pytest.mark.parametrize("schedule", ["shared", "independent"])
 @pytest.mark.parametrize("name", CASES)
 def test_planned_messages_are_made(name, schedule):
-    """Averagings, refreshes and messages of the plan equal those of the run; the start is one message for all chains of a rank."""
+    """Averagings, refreshes and messages of the plan equal those of the run (the start is one message)."""
     potential, clients, sampler = CASES[name]
     request = Request(potential, clients, sampler, 3000, 3, 11, Schedule(schedule == "shared", False, 0), "mode")
     plan = make(request, 1)
