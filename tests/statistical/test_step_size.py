@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-
 from fald_hpc import FALD, Clients, Gaussian, Linear, VRFALDStar, step_size
 from fald_hpc.chains import Schedule
 from fald_hpc.comm import Serial
