@@ -55,7 +55,10 @@ JobCompType=jobcomp/none
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 {nodes}
-PartitionName=batch Nodes=ALL Default=YES MaxTime=60 State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=batch Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=60 State=UP PriorityTier=10
 """
 
 
@@ -141,7 +144,7 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        for pid in self._ours():
+        for pid in self.ours():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -154,7 +157,7 @@ class Cluster:
                 [path, *arguments], env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def _ours(self, node: str | None = None) -> Iterator[int]:
+    def ours(self, node: str | None = None) -> Iterator[int]:
         """Yield the processes that run under this configuration (on one node): step daemons and tasks."""
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit() or int(folder.name) == os.getpid():
@@ -223,26 +226,22 @@ class Cluster:
     def crash_node(self, name: str) -> int:
         """Kill a node's slurmd, its step daemons and its tasks at once, as a power cut does; return how many."""
         self.processes.pop(name).kill()
-        victims = list(self._ours(name))
+        victims = list(self.ours(name))
         for pid in victims:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return len(victims)
 
-    def tasks(self, job: str, program: str = "fald") -> list[int]:
-        """Return the process ids of a job's ranks."""
+    def ranks(self, job: str) -> list[int]:
+        """Return the process ids of a job's ranks: Python processes of a step that srun started."""
         found = []
-        for pid in self._ours():
+        for pid in self.ours():
             with contextlib.suppress(OSError):
                 environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
-                if f"SLURM_JOB_ID={job}".encode() in environ and b"SLURM_PROCID=" in b"".join(
-                    entry[:13] for entry in environ if entry.startswith(b"SLURM_PROCID=")
-                ):
-                    words = command.split(b"\0")
-                    if any(program.encode() in word for word in words[:3]) and b"srun" not in words[0]:
-                        found.append(pid)
-        return found
+                if {f"SLURM_JOB_ID={job}".encode(), b"SLURM_STEP_NUM_TASKS=4"} <= set(environ) and b"fald_hpc" in command:
+                    found.append(pid)
+        return sorted(found)
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
