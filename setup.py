@@ -16,6 +16,7 @@ setup(
         "fald_hpc.config",
         "fald_hpc.data",
         "fald_hpc.examples",
+        "fald_hpc.experiments",
         "fald_hpc.kernels",
         "fald_hpc.metrics",
         "fald_hpc.potentials",
