@@ -2,7 +2,7 @@
 # Everything is installed into .venv (Open MPI) and .venv-mpich (MPICH) in this folder; PYTHON=... picks the interpreter.
 
 .NOTPARALLEL:
-.PHONY: help run test lint lint-fix test-serial test-openmpi test-mpich test-long bench wheel test-wheel clean
+.PHONY: help run test lint lint-fix test-serial test-openmpi test-mpich test-slurm test-long bench wheel test-wheel clean
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
@@ -25,6 +25,7 @@ help:
 	@echo 'make test         ruff, mypy, pytest, and pytest under Open MPI and under MPICH'
 	@echo 'make lint         ruff and mypy alone'
 	@echo 'make test-serial  pytest without MPI;  make test-openmpi, make test-mpich: the MPI tests alone'
+	@echo 'make test-slurm   batch jobs on a Slurm that the tests start; needs: apt-get install slurm-wlm munge'
 	@echo 'make test-long    the tests that take minutes each'
 	@echo 'make bench        benchmarks'
 	@echo 'make wheel        sdist and wheel into dist/;  make test-wheel: the wheel, in a clean environment elsewhere'
@@ -33,7 +34,7 @@ help:
 run: .venv/.ready-run
 	$(AS_ROOT) $(call crowded_above,2) $(BIN)/mpiexec -n 2 $(BIN)/fald run titanic --out runs/titanic --overwrite
 
-test: lint test-serial test-openmpi test-mpich
+test: lint test-serial test-openmpi test-mpich test-slurm
 	@$(BIN)/python .ci/totals.py $(REPORTS)
 
 lint: .venv/.ready-test
@@ -45,7 +46,7 @@ lint-fix: .venv/.ready-test
 
 test-serial: .venv/.ready-test
 	@rm -f $(REPORTS)/serial*.xml
-	$(BIN)/python -m pytest --junitxml=$(REPORTS)/serial.xml
+	$(BIN)/python -m pytest --ignore=tests/slurm --junitxml=$(REPORTS)/serial.xml
 
 # $(1): environment, $(2): name of the reports
 define mpi_tests
@@ -61,6 +62,11 @@ test-openmpi: .venv/.ready-test
 
 test-mpich: .venv-mpich/.ready
 	$(call mpi_tests,.venv-mpich,mpich)
+
+# A Slurm of the tests' own, on this machine; skipped where Slurm is not installed.
+test-slurm: .venv/.ready-test .venv-mpich/.ready
+	@rm -f $(REPORTS)/slurm*.xml
+	$(BIN)/python -m pytest --junitxml=$(REPORTS)/slurm.xml tests/slurm
 
 test-long: .venv/.ready-test .venv-mpich/.ready
 	$(BIN)/python -m pytest -m long --junitxml=$(REPORTS)/long.xml
