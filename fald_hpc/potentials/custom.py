@@ -4,12 +4,9 @@ U^i(x) = w_i |x|²/(2σ²) + Σ_j weight_j ℓ(x; z_j, y_j). The user writes ∇
 prior's share are added here (no prior where ``prior_scale`` is None: then it is the rows' own business).
 """
 
-import importlib.util
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +17,12 @@ from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
 from fald_hpc.kernels.jit import DISABLED, compile_for, jit
 from fald_hpc.potentials.base import Kernels, Potential, check_scale
+from fald_hpc.potentials.custom_function import DIFFERENCE, check_rows, load_function, python_of
 
 _VECTOR = types.float64[::1]
 ROW_FUNCTION = types.FunctionType(types.void(_VECTOR, _VECTOR, types.float64, _VECTOR))
 """Type of the user's function: (theta, x, y, out) -> None."""
 
-_DIFFERENCE = 6e-6
-"""Step of a central difference relative to the parameter's scale: the cube root of the rounding unit."""
 
 
 class Rows(NamedTuple):
@@ -156,14 +152,14 @@ class RowPotential(Potential):
     def __repr__(self) -> str:
         """Return a description that does not depend on the process."""
         name = getattr(self.function, "__qualname__", "function")
-        code = _python(self.function).__code__
+        code = python_of(self.function).__code__
         return f"RowPotential({name}, {code.co_code.hex()}, {self.dimension}, {self.prior_scale})"
 
     @cached_property
     def compiled_function(self) -> Any:
         """The user's function, compiled for the types of the loop."""
         if DISABLED:
-            return _python(self.function)
+            return python_of(self.function)
         function = self.function if isinstance(self.function, Dispatcher) else jit(self.function, cache=False)
         try:
             function.compile(ROW_FUNCTION.signature.args)
@@ -194,46 +190,7 @@ class RowPotential(Potential):
         if client.offset is not None:
             raise UserError(f"client {client.id}: a row potential takes no offset column; make it a feature.")
         d = client.features.shape[1] if self.dimension is None else self.dimension
-        gradient = _python(self.function)
-        for row in range(min(3, client.features.shape[0])):
-            theta = 0.1 + 0.05 * np.cos(np.arange(d) + row)
-            x, y = client.features[row].copy(), float(client.target[row])
-            out = np.full(d, np.nan)
-            try:
-                gradient(theta, x, y, out)
-            except Exception as error:
-                raise UserError(
-                    f"the row gradient raised {type(error).__name__}: {error} (client {client.id}, row {row + 1}, "
-                    f"theta of {d} numbers, x of {x.size})."
-                ) from error
-            if not np.isfinite(out).all():
-                bad = int(np.flatnonzero(~np.isfinite(out))[0])
-                raise UserError(
-                    f"the row gradient left entry {bad} of out unset or not finite (client {client.id}, row {row + 1}): "
-                    f"it must write all {d} entries."
-                )
-            if self.value_function is not None:
-                self._check_differences(client, row, theta, x, y, out)
-
-    def _check_differences(
-        self, client: ClientData, row: int, theta: np.ndarray, x: np.ndarray, y: float, out: np.ndarray
-    ) -> None:
-        assert self.value_function is not None
-        value = _python(self.value_function)
-        for j in range(theta.size):
-            h = _DIFFERENCE * max(1.0, abs(theta[j]))
-            ahead, behind = theta.copy(), theta.copy()
-            ahead[j] += h
-            behind[j] -= h
-            high, low = float(value(ahead, x, y)), float(value(behind, x, y))
-            slope = (high - low) / (2.0 * h)
-            # a central difference is right to about h² of the third derivative plus the rounding of the values
-            allowed = 1e-4 * max(1.0, abs(slope), abs(out[j])) + 1e-15 * max(abs(high), abs(low)) / h
-            if not abs(slope - out[j]) <= allowed:
-                raise UserError(
-                    f"the row gradient does not match the value: entry {j} is {out[j]:.6g}, differences of the value "
-                    f"give {slope:.6g} (client {client.id}, row {row + 1})."
-                )
+        check_rows(self.function, self.value_function, client, d)
 
     def pack(self, clients: Sequence[ClientData], shares: np.ndarray) -> Any:
         """Return the rows of all clients, one after another, and the compiled function."""
@@ -265,14 +222,14 @@ class RowPotential(Potential):
         """
         if self.value_function is None:
             raise UserError("this needs the value of a row: give value= to row_potential.")
-        data, value = problem[0], _python(self.value_function)
+        data, value = problem[0], python_of(self.value_function)
         rows = range(int(data.start[i]), int(data.start[i + 1]))
         total = sum(data.weight[row] * float(value(x, data.rows[row], data.target[row])) for row in rows)
         return float(total) + 0.5 * float(data.prior[i]) * float(np.dot(x, x))
 
     def raised(self, problem: Any, i: int, points: Sequence[np.ndarray]) -> str | None:
         """Return what the row gradient raises at one of some points, as "ValueError: too far (row 3)"."""
-        data, gradient = problem[0], _python(self.function)
+        data, gradient = problem[0], python_of(self.function)
         first, last = int(data.start[i]), int(data.start[i + 1])
         for x in points:
             for row in range(first, last):
@@ -292,7 +249,7 @@ class RowPotential(Potential):
 
         out = np.empty((x.size, x.size))
         for j in range(x.size):
-            h = _DIFFERENCE * max(1.0, abs(x[j]))
+            h = DIFFERENCE * max(1.0, abs(x[j]))
             step = np.zeros(x.size)
             step[j] = h
             out[j] = (gradient(x + step) - gradient(x - step)) / (2.0 * h)
@@ -311,7 +268,7 @@ class RowPotential(Potential):
         """Return the change of each row's gradient along its own direction, by differences: float64[n]."""
         base = self.row_gradients(problem, i, x)
         lengths = np.sqrt(np.maximum(np.sum(base**2, axis=1), 1e-300))
-        h = _DIFFERENCE * max(1.0, float(np.abs(x).max()))
+        h = DIFFERENCE * max(1.0, float(np.abs(x).max()))
         data = problem[0]
         out = np.zeros(base.shape[0])
         moved = np.zeros(x.size)
@@ -338,33 +295,3 @@ def row_potential(
             f, dimension=dimension, prior_scale=prior_scale, value=value, names=names
         )
     return RowPotential(function, dimension, prior_scale, value, None if names is None else tuple(names))
-
-
-def load_function(place: str) -> Any:
-    """Return the object that "file.py:name" names.
-
-    Raises
-    ------
-    UserError
-        If the file or the name does not exist, or the file raises.
-    """
-    file, _, name = place.rpartition(":")
-    path = Path(file)
-    if not file or not path.is_file():
-        raise UserError(f'function = "{place}": no file {os.fspath(path)}; give "file.py:name".')
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UserError(f'function = "{place}": {path} is not a Python file.')
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise UserError(f'function = "{place}": {path} raised {type(error).__name__}: {error}.') from error
-    if not hasattr(module, name):
-        raise UserError(f'function = "{place}": {path} defines no {name}.')
-    return getattr(module, name)
-
-
-def _python(function: Any) -> Any:
-    """Return the Python function behind a compiled one."""
-    return getattr(function, "py_func", function)
