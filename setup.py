@@ -20,6 +20,7 @@ setup(
         "fald_hpc.kernels",
         "fald_hpc.metrics",
         "fald_hpc.potentials",
+        "fald_hpc.report",
         "fald_hpc.samplers",
         "fald_hpc.scaling",
     ],

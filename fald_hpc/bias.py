@@ -175,7 +175,7 @@ def measure(config: Config, comm: Serial | None = None, progress: Progress | Non
     finer = {
         **given,
         "steps": 2 * steps,
-        "burn_in": 2 * given["burn_in"],
+        "burn_in": 2 * config.run.burn_in_steps,
         "sampler": replace(given["sampler"], step_size=gamma / 2.0),
         "seed": (seed + 1) % 2**64,
     }

@@ -22,10 +22,10 @@ from fald_hpc.comm import Serial
 from fald_hpc.data import assignment
 from fald_hpc.errors import StorageFailure, UserError
 
-MANIFEST, SUMMARY = "manifest.json", "summary.json"
+MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 
 # in the order in which a new start removes them: killed in between, what is left is no checkpoint of another run
-CONTENT = ("checkpoint", "draws.zarr", SUMMARY, assignment.FILE, watch.ALIVE, MANIFEST)
+CONTENT = ("checkpoint", "draws.zarr", REPORT, SUMMARY, assignment.FILE, watch.ALIVE, MANIFEST)
 OURS = {*CONTENT, lock.FILE, *(f".{name}.new" for name in CONTENT)}
 
 Saved = tuple[dict[str, np.ndarray], dict[str, Any]]

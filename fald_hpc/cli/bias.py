@@ -47,8 +47,7 @@ def bias(
     and linear regression the bias against the exact posterior is shown too. A bias of less than two errors is marked
     "not resolved": run more steps. Nothing is written. Also under mpiexec or srun.
     """
-    from fald_hpc import chains as loops
-    from fald_hpc import comm
+    from fald_hpc import comm, failures
 
     communicator = comm.connect()
     changes = overrides(set_ or [], seed, steps, chains)
@@ -57,7 +56,7 @@ def bias(
         found = [_one(cfg, communicator, i, len(configs), quiet) for i, cfg in enumerate(configs)]
     except (UserError, KeyboardInterrupt):
         raise
-    except (loops.Divergence, loops.GradientFailure) as error:
+    except failures.ChainFailure as error:
         if communicator.rank == 0:
             print(f"fald: {error}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
@@ -66,8 +65,8 @@ def bias(
     except Exception:
         if communicator.size == 1:
             raise
-        print(f"fald: rank {communicator.rank} failed:\n{traceback.format_exc()}", file=sys.stderr)
-        communicator.abort(FAILED)
+        print(f"fald: rank {communicator.rank} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+        raise typer.Exit(FAILED) from None
     show([one for one in found if one is not None], json)
 
 

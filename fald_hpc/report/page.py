@@ -9,6 +9,7 @@ import numpy as np
 
 from fald_hpc import durable, summary
 from fald_hpc.errors import UserError
+from fald_hpc.folder import REPORT
 from fald_hpc.metrics import diagnostics
 from fald_hpc.report import canvas, costs, drift, facts, marginals, ranks, selection, traces, work
 from fald_hpc.report.css import CSS
@@ -36,7 +37,7 @@ def write(folder: str | Path, out: str | Path | None = None) -> Path:
         There is no finished run in the folder, or the file cannot be written.
     """
     run = open_run(folder)
-    target = Path(folder) / "report.html" if out is None else Path(out)
+    target = Path(folder) / REPORT if out is None else Path(out)
     try:
         if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace")[:400]:
             raise UserError(f"{target} exists and is not a report: choose another file with --out")
@@ -175,8 +176,8 @@ def _of_draws(
                 figure("work", "Effective sample size and Monte Carlo error against iterations", draw),
                 (f"Labelled: smallest and largest ESS of the {len(names)} parameters shown. " if len(names) > work.FEW else "")
                 + f"Diagnostics of the first 1/{work.PARTS}, 2/{work.PARTS}, ... of the kept draws; gaps: too few draws to "
-                f"know. Where R-hat is still above {diagnostics.LARGEST_R_HAT} both are from the spread between half chains, which is "
-                "why a line may jump. A straight line through zero on the left and 1/√iterations on the right are what "
+                f"know. Where R-hat is still above {diagnostics.LARGEST_R_HAT} both are from the spread between half chains, "
+                "which is why a line may jump. A straight line through zero on the left and 1/√iterations on the right are what "
                 "chains that have forgotten their start give.",
             )
         )

@@ -39,9 +39,9 @@ def count(values: np.ndarray) -> Ranks:
     values = values[:, :: -(-values.shape[1] // MOST_DRAWS)]
     chains, n = values.shape
     bins = max(2, min(BINS, n // FEWEST_A_BIN))
-    ranks = np.empty(values.size, np.int64)
-    ranks[np.argsort(values.ravel(), kind="stable")] = np.arange(values.size)
-    ranks = ranks.reshape(chains, n)
+    flat = np.empty(values.size, np.int64)
+    flat[np.argsort(values.ravel(), kind="stable")] = np.arange(values.size)
+    ranks = flat.reshape(chains, n)
     counts = np.array([np.bincount(row * bins // values.size, minlength=bins) for row in ranks])
     series = ranks / float(values.size)
     long_run, _ = long_run_variance(series, NEED)

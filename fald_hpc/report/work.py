@@ -73,12 +73,8 @@ def draw(found: Growth, names: Sequence[str], sds: Sequence[float | None], steps
         axis.set_xlim(left=0.0, right=steps * 1.01)
         axis.set_ylim(bottom=0.0)
         axis.locator_params(axis="x", nbins=5)
-        rate = communications / steps if steps else 0.0
-        if rate > 0.0:
-            top = axis.secondary_xaxis("top", functions=(lambda v: v * rate, lambda v: v / rate))
-            top.set_xlabel("communications of a chain after burn-in")
-            top.locator_params(axis="x", nbins=5)
-            top.spines["top"].set_visible(True)
+        if communications > 0.0:
+            _second_axis(axis, communications / steps)
     left.set_ylabel("effective sample size, all chains")
     right.set_ylabel("MCSE / posterior sd")
     last = np.nanmax(relative[-1][marked])
@@ -89,3 +85,11 @@ def draw(found: Growth, names: Sequence[str], sds: Sequence[float | None], steps
     left.legend(loc="upper left", fontsize=7.0)
     right.legend(loc="upper right", fontsize=7.0)
     return figure
+
+
+def _second_axis(axis: Any, rate: float) -> None:
+    """Write communications, ``rate`` an iteration, along the top of a panel."""
+    top = axis.secondary_xaxis("top", functions=(lambda v: v * rate, lambda v: v / rate))
+    top.set_xlabel("communications of a chain after burn-in")
+    top.locator_params(axis="x", nbins=5)
+    top.spines["top"].set_visible(True)
