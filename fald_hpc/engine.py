@@ -6,7 +6,6 @@ segment, whether to save) travels in one short reduction; the chain itself needs
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,50 +18,15 @@ from fald_hpc.errors import Stopped, StorageFailure, UserError
 from fald_hpc.failures import ChainFailure
 from fald_hpc.kernels import moments
 from fald_hpc.kernels.state import MESSAGES, REPEATS, ROWS_TOUCHED
+from fald_hpc.options import Options
 from fald_hpc.study import Study
+from fald_hpc.timers import Timers
 
 SEGMENT_SECONDS = 0.5
-CHECKPOINT_SECONDS = 30.0
 FULL_COVARIANCE_LIMIT = 256
 """Largest dimension whose full covariance is kept by default."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is kept and cut: nothing here but ``thin``, the cap and the covariance changes what is kept."""
-
-    draws_megabytes: float = 64.0
-    thin: int = 1
-    covariance: str = "auto"
-    segment_steps: int | str = "auto"
-    checkpoint_seconds: float = CHECKPOINT_SECONDS
-    deadline: float | None = None
-    """When the run must have ended, in seconds since 1970."""
-
-    def fixed(self) -> dict[str, Any]:
-        """Return those that a resumed run may not change, by configuration key."""
-        return {"output.thin": self.thin, "output.covariance": self.covariance}
-
-
-@dataclass
-class Timers:
-    """Wall seconds of the phases of a run on rank 0; they add up to the total."""
-
-    phases: dict[str, float] = field(default_factory=dict)
-    begun: float = field(default_factory=time.perf_counter)
-
-    def __post_init__(self) -> None:
-        """Start the first phase now."""
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> float:
-        """Add the time since the last lap to a phase and return it."""
-        now = time.perf_counter()
-        elapsed, self._last = now - self._last, now
-        self.phases[phase] = self.phases.get(phase, 0.0) + elapsed
-        return elapsed
 
 
 class Engine:

@@ -20,15 +20,17 @@ from fald_hpc import identity, summary, threads, time_limit, watch
 from fald_hpc.chains import Schedule
 from fald_hpc.comm import RankError, Serial, connect, everywhere
 from fald_hpc.data.clients import Clients
-from fald_hpc.engine import Engine, Options, Timers
+from fald_hpc.engine import Engine
 from fald_hpc.errors import Stopped, UserError
 from fald_hpc.folder import Folder
 from fald_hpc.kernels import moments
 from fald_hpc.metrics import diagnostics
+from fald_hpc.options import Options
 from fald_hpc.potentials.base import Potential
 from fald_hpc.run import Run
 from fald_hpc.samplers.base import Sampler
 from fald_hpc.study import Request, Study, prepare
+from fald_hpc.timers import Timers
 
 PATIENCE = 4.0
 """Seconds that a failing rank waits for the others to fail alike, before it ends the job."""
