@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -170,15 +171,24 @@ def check(
 
 def _costs(study: Study, source: str, changes: Sequence[str], busy: int, known: Path | None) -> Costs:
     from fald_hpc.scaling import calibrate, companions
-    from fald_hpc.scaling.costs import Costs, fit
+    from fald_hpc.scaling.costs import DISTURBED, Costs, fit, misfit
 
     if known is not None:
         try:
             return Costs.from_dict(json_text.loads(known.read_text()))
         except (OSError, ValueError) as error:
-            raise UserError(f"--costs {known}: {error}; write one with --save-costs") from None
+            raise UserError(f"--costs {known}: {off}; write one with --save-costs") from None
     with companions.busy(source, changes, busy):
-        return fit(calibrate.pieces(study))
+        pieces = calibrate.pieces(study)
+    found = fit(pieces)
+    off = misfit(found, pieces)
+    if off > DISTURBED:
+        warnings.warn(
+            f"the measured costs fit their pieces to {off:.0%} only: something else uses this machine; try again "
+            "when it is quiet",
+            stacklevel=2,
+        )
+    return found
 
 
 def _study(

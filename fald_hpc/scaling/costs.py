@@ -125,7 +125,8 @@ class Piece:
 def fit(pieces: Sequence[Piece]) -> Costs:
     """Return the costs, none negative, that fit pieces best in relative terms.
 
-    Pieces that take far more than the others allow were disturbed by something else on the machine: left out.
+    Pieces that take far more than the others allow were disturbed by something else on the machine: up to a quarter
+    of them is left out.
     """
     from scipy.optimize import nnls
 
@@ -138,7 +139,8 @@ def fit(pieces: Sequence[Piece]) -> Costs:
     for _ in range(3):
         found, _ = nnls(table[used] / size, np.ones(int(used.sum())))
         short = 1.0 - table @ (found / size)
-        used = short <= max(DISTURBED, 4.0 * float(np.median(np.abs(short))))
+        limit = max(DISTURBED, 4.0 * float(np.median(np.abs(short))), float(np.quantile(short, 0.75)))
+        used = short <= limit
     return Costs(**dict(zip(COEFFICIENTS, (found / size).tolist(), strict=True)))
 
 

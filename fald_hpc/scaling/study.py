@@ -109,7 +109,10 @@ def measure(
 def child(job: dict[str, Any], prefix: Sequence[str], ranks: int) -> list[dict[str, Any]]:
     """Return the records of a job that child processes measure."""
     environ = launch.clean(os.environ)
-    environ |= launch.permissions(environ, ranks, len(os.sched_getaffinity(0)), os.geteuid() == 0)
+    cores = len(os.sched_getaffinity(0))
+    # ranks that sleep through an emulated delay must not poll through the rest of a message
+    crowded = ranks if job["delay_ms"] == 0.0 else max(ranks, cores + 1)
+    environ |= launch.permissions(environ, crowded, cores, os.geteuid() == 0)
     threads.cap(environ)
     environ.pop(LATENCY, None)
     if job["delay_ms"] > 0.0:
