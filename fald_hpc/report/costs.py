@@ -65,7 +65,8 @@ def facts(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[tuple
         speed = summary.get("seconds", {}).get("ess_per_second", {}).get(row["name"])
         per = [f"{row['ess_per_communication']:.3g} a communication"] if row.get("ess_per_communication") else []
         per += [f"{speed:.3g} a second"] if speed else []
-        found.append((f"Smallest ESS ({row['name']})", ", ".join([f"{row['ess']:,.0f}", *per])))
+        kind = "Smallest" if len(least) == len(summary["parameters"]) else "Smallest known"
+        found.append((f"{kind} ESS ({row['name']})", ", ".join([f"{row['ess']:,.0f}", *per])))
     return found
 
 

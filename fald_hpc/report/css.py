@@ -11,7 +11,7 @@ dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .9rem .2rem 0; text-align: right; border-bottom: 1px solid #e3e3e3; white-space: pre; }
 th { color: #555; font-weight: 600; border-bottom: 1px solid #888; }
-th:first-child, td:first-child { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; }
+th:first-child, td:first-child { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 5.5rem; }
 td.doubt { font-weight: 700; color: #9c3d00; }
 .warning { border: 2px solid #9c3d00; padding: .6rem 1rem; margin: 1rem 0; }
 .warning ul { margin: .3rem 0 0; padding-left: 1.2rem; }
@@ -22,6 +22,7 @@ svg { width: 100%; height: auto; display: block; }
 @media print {
   body { max-width: none; margin: 0; font-size: 10pt; }
   h2 { break-after: avoid; }
+  .note { break-before: avoid; }
   tr, figure, .warning { break-inside: avoid; }
 }
 """
