@@ -177,7 +177,7 @@ def _costs(study: Study, source: str, changes: Sequence[str], busy: int, known: 
         try:
             return Costs.from_dict(json_text.loads(known.read_text()))
         except (OSError, ValueError) as error:
-            raise UserError(f"--costs {known}: {off}; write one with --save-costs") from None
+            raise UserError(f"--costs {known}: {error}; write one with --save-costs") from None
     with companions.busy(source, changes, busy):
         pieces = calibrate.pieces(study)
     found = fit(pieces)
