@@ -1,8 +1,8 @@
 """The command line ``fald``: one file per command beside this one.
 
 Exit codes: 0 done, 1 a check failed or the program did, 2 a mistake of the user (one sentence on standard error,
-nothing written). Under MPI rank 0 alone prints and returns the code, since launchers add a banner to every rank that
-fails.
+nothing written), 75 stopped on request with the state saved, 130 interrupted. Under MPI rank 0 alone prints and returns
+the code, since launchers add a banner to every rank that fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from fald_hpc import launch, threads
-from fald_hpc.cli import bias, check, doctor, examples, init, report, run, scale, slurm, summary, verify
+from fald_hpc.cli import bias, check, doctor, examples, init, report, run, scale, slurm, status, summary, verify
 from fald_hpc.errors import UserError
 
 USER_MISTAKE = 2
@@ -37,6 +37,7 @@ app.command("examples", short_help="List the built-in examples.")(examples.examp
 app.command("init", short_help="Write an example as a file to edit.")(init.init)
 app.command("check", short_help="Validate a config; show layout, messages, time.")(check.check)
 app.command("summary", short_help="Print the posterior table of a run.")(summary.summary)
+app.command("status", short_help="Show how far a run is, and if it is alive.")(status.status)
 app.command("report", short_help="Write an HTML page with tables and plots.")(report.report)
 app.command("bias", short_help="Measure the bias that the step size leaves.")(bias.bias)
 app.command("verify", short_help="Compare rank counts byte for byte.")(verify.verify)
