@@ -89,10 +89,10 @@ def _time(table: Sequence[Row], kind: str, model: dict[int, float] | None) -> An
     _points(axis, table, lambda row: (1e6 * row.seconds, 1e6 * row.low, 1e6 * row.high))
     axis.set_yscale("log")
     values = [1e6 * v for row in table for v in (row.low, row.high)] + ideal
-    if max(values) < 10.0 * min(values):
+    if max(values) < 50.0 * min(values):
         from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
         axis.yaxis.set_major_formatter(ScalarFormatter())
         axis.yaxis.set_minor_formatter(NullFormatter())
     rank_axis(axis, ranks)
