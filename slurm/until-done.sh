@@ -3,6 +3,7 @@
 #
 #   FALD_MAX_RESTARTS   restarts of a job before it gives up          (default: 100)
 #   FALD_MAX_CRASHES    of these, after a rank or a node was lost     (default: 3)
+#   FALD_SAVE_SECONDS   to stop and save in, once told to             (default: 60)
 #
 # Who tells the run to stop:
 # - the time limit: Slurm sends SIGUSR1 to this shell (--signal=B:USR1@...), which passes it on to the launcher, and srun and
@@ -14,7 +15,7 @@ fald_until_done() {
     read -ra launch <<<"$FALD_LAUNCH"
     "${launch[@]}" "$@" &
     child=$!
-    trap 'told=USR1; again=1; kill -USR1 "$child" 2>/dev/null' USR1
+    trap 'told=USR1; again=1; kill -USR1 "$child" 2>/dev/null; fald_patience "$child" &' USR1
     trap 'told=TERM; again=1' TERM
     while :; do
         again=""
@@ -40,9 +41,9 @@ fald_until_done() {
             echo "fald: exit code $code: not tried again" >&2
             ;;
         *)
-            # before the run can catch it, the signal of the time limit ends a rank as a crash would
+            # a run that is still starting ends by the signal, and one whose ranks hang by fald_patience
             if [ "$told" = USR1 ]; then
-                fald_requeue "the run was still starting"
+                fald_requeue "the run could not save its state (exit code $code) and starts from the last one"
             else
                 echo "crash" >>"$(fald_crashes)"
                 if [ "$(wc -l <"$(fald_crashes)")" -gt "${FALD_MAX_CRASHES:-3}" ]; then
@@ -54,6 +55,12 @@ fald_until_done() {
             ;;
     esac
     exit "$code"
+}
+
+# fald_patience PID: end a launcher whose run has not stopped in time, so that the job is not over with the time limit
+fald_patience() {
+    sleep "${FALD_SAVE_SECONDS:-60}"
+    kill -TERM "$1" 2>/dev/null && sleep 5 && kill -KILL "$1" 2>/dev/null
 }
 
 fald_crashes() {

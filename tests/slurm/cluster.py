@@ -47,7 +47,7 @@ SchedulerParameters=batch_sched_delay=1,sched_interval=2,bf_interval=2,sched_min
 DefMemPerCPU=500
 JobRequeue=1
 ReturnToService=2
-KillWait=15
+KillWait=10
 SlurmdTimeout=10
 MinJobAge=3600
 MpiDefault=none
@@ -134,8 +134,7 @@ class Cluster:
     def stop(self) -> None:
         """End all jobs and all processes, by their ids."""
         with contextlib.suppress(Exception):
-            self.command("scancel", "--user", getpass.getuser())
-            wait_for(lambda: not self.jobs(), 20, "no jobs")
+            self.cancel_all()
         for label in reversed(list(self.processes)):
             process = self.processes.pop(label)
             process.terminate()
@@ -147,6 +146,12 @@ class Cluster:
         for pid in self.ours():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def cancel_all(self) -> None:
+        """Cancel all jobs and wait until the nodes are free."""
+        if self.jobs():
+            self.command("scancel", "--user", getpass.getuser())
+            wait_for(lambda: not self.jobs(), 30, "no jobs")
 
     def _start(self, program: str, *arguments: str, label: str | None = None) -> None:
         path = shutil.which(program, path=SEARCH)

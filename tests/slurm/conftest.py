@@ -68,6 +68,13 @@ def slurm(tmp_path_factory):
     assert not list(cluster.ours())
 
 
+@pytest.fixture(autouse=True)
+def no_job_left(slurm):
+    """End what a failed test has left running: the next one needs the nodes."""
+    yield
+    slurm.cancel_all()
+
+
 @pytest.fixture(scope="session")
 def settings():
     """Return the options of the run that all tests make: some 900 messages."""

@@ -73,7 +73,7 @@ def test_two_nodes_give_the_bytes_of_one_process(slurm, mpich, settings, serial,
 
 
 def test_requeued_and_preempted_runs_lose_nothing(slurm, mpich, settings, serial, tmp_path):
-    """By the template as it is shipped; its --export is what a user's shell would give."""
+    """By the template as it is shipped."""
     (tmp_path / "slurm").symlink_to(ROOT / "slurm")
     folder = tmp_path / "out"
     job = slurm.command(
@@ -110,31 +110,30 @@ def test_a_run_longer_than_the_time_limit_ends_in_several_starts(slurm, mpich, s
     assert said.count("The state is saved") >= 2, said
 
 
-def test_restarts_are_bounded(slurm, mpich, settings, tmp_path):
-    options = ["--ranks", 2, "--nodes", 2, "--time", 5]
-    job = submitted(slurm, mpich, tmp_path, settings, *options, FALD_MAX_RESTARTS=1)
-    for restarts in (0, 1):
-        wait_for(lambda n=restarts: int(slurm.show(job)["Restarts"]) == n, 60, f"restart {restarts}")
-        advanced(tmp_path / "runs" / "titanic", by=50)
-        slurm.command("scancel", "--batch", "--signal=USR1", job)
-    assert slurm.wait(job)["JobState"] == "FAILED"
-    assert "FAILED" not in log(tmp_path, job)
-    assert "(FALD_MAX_RESTARTS): submit it again" in log(tmp_path, job)
-
-
-@pytest.mark.parametrize("launch", [f"{MPICH} --kill-on-bad-exit=1", f"{MPICH} --kill-on-bad-exit=0"])
-def test_a_lost_rank_ends_the_start_and_the_next_one_goes_on(slurm, mpich, settings, serial, tmp_path, launch):
-    options = ["--ranks", 4, "--nodes", 2, "--time", 5, "--launch", launch]
-    job = submitted(slurm, mpich, tmp_path, settings, *options)
+def test_a_lost_rank_ends_the_start_and_the_next_one_goes_on(slurm, mpich, settings, serial, tmp_path):
+    job = submitted(slurm, mpich, tmp_path, settings, "--ranks", 4, "--nodes", 2, "--time", 5)
     folder = tmp_path / "runs" / "titanic"
     advanced(folder)
     os.kill(slurm.ranks(job)[-1], signal.SIGKILL)
-    killed = time.monotonic()
     wait_for(lambda: slurm.show(job)["JobState"] != "RUNNING", 60, "end of a start with a lost rank")
-    print(f"{launch}: ended {time.monotonic() - killed:.1f} s after a rank was killed")
     shown = assert_completed(slurm, job, tmp_path, folder, serial)
     assert int(shown["Restarts"]) == 1
-    assert "a rank was lost" in log(tmp_path, job)
+    assert "a rank was lost (exit code 137); requeued" in log(tmp_path, job)
+
+
+def test_without_kill_on_bad_exit_the_others_wait_for_a_lost_rank(slurm, mpich, settings, serial, tmp_path):
+    """Why the templates have it. The warning before the time limit then ends them: nothing but time is lost."""
+    options = ["--ranks", 4, "--nodes", 2, "--time", 5, "--launch", f"{MPICH} --kill-on-bad-exit=0"]
+    job = submitted(slurm, mpich, tmp_path, settings, *options, FALD_SAVE_SECONDS="2")
+    folder = tmp_path / "runs" / "titanic"
+    advanced(folder)
+    os.kill(slurm.ranks(job)[-1], signal.SIGKILL)
+    time.sleep(8)
+    assert slurm.show(job)["JobState"] == "RUNNING"
+    slurm.command("scancel", "--batch", "--signal=USR1", job)  # as before the time limit
+    shown = assert_completed(slurm, job, tmp_path, folder, serial)
+    assert int(shown["Restarts"]) == 1
+    assert "could not save its state" in log(tmp_path, job)
 
 
 @pytest.mark.parametrize("launch", [f"{MPICH} --kill-on-bad-exit=1", f"{MPICH} --kill-on-bad-exit=0"])
@@ -157,15 +156,15 @@ def test_a_lost_node_ends_the_start_and_the_next_one_goes_on(slurm, mpich, setti
 
 
 def test_an_array_of_combinations(slurm, mpich, settings, serial, tmp_path):
-    options = ["--ranks", 2, "--time", 5, "--array", "run.seed=1,2", "--array", "sampler.comm_prob=0.05,0.2"]
+    options = ["--ranks", 2, "--time", 5, "--array", "run.seed=1,2", "--array", "sampler.comm_prob=0.05"]
     job = submitted(slurm, mpich, tmp_path, settings, *options, latency=0.5)
     place = tmp_path / "runs" / "titanic"
-    names = {f"seed={seed},comm_prob={prob}" for seed in (1, 2) for prob in (0.05, 0.2)}
+    names = {"seed=1,comm_prob=0.05", "seed=2,comm_prob=0.05"}
     wait_for(lambda: not slurm.jobs(), 240, "end of the array")
     assert {path.name for path in place.iterdir()} == names
     rows = json.loads(slurm.command(mpich, "-m", "fald_hpc", "slurm", "--status", "--json"))
     mine = [row for row in rows if row["job"].startswith(f"{job}_")]
-    assert [(row["slurm"], row["run"]) for row in mine] == [("completed", "finished")] * 4
+    assert [(row["slurm"], row["run"]) for row in mine] == [("completed", "finished")] * 2
     # the example's own seed and probability
     assert invariance.first_difference(serial, place / "seed=1,comm_prob=0.05") is None
     assert invariance.first_difference(serial, place / "seed=2,comm_prob=0.05") is not None
