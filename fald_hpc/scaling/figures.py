@@ -118,7 +118,7 @@ def _points(axis: Any, table: Sequence[Row], values: Any) -> None:
 def _legend(figure: Any, axis: Any) -> None:
     """Put the legend above the axes, where no point can lie under it."""
     handles, labels = axis.get_legend_handles_labels()
-    columns = 4 if sum(map(len, labels)) < 40 else 2
+    columns = 4 if sum(map(len, labels)) < 35 else 2
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, columnspacing=1.0)
 
 
