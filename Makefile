@@ -34,7 +34,7 @@ help:
 run: .venv/.ready-run
 	$(AS_ROOT) $(call crowded_above,2) $(BIN)/mpiexec -n 2 $(BIN)/fald run titanic --out runs/titanic --overwrite
 
-test: lint test-serial test-openmpi test-mpich test-slurm
+test: lint test-serial test-openmpi test-mpich
 	@$(BIN)/python .ci/totals.py $(REPORTS)
 
 lint: .venv/.ready-test
