@@ -5,6 +5,7 @@ from setuptools import Extension, setup
 
 EXTENSIONS = [
     Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
+    Extension("fald_hpc.kernels._yardsticks", ["kernels/_yardsticks.pyx"]),
 ]
 
 setup(
@@ -12,6 +13,7 @@ setup(
         "fald_hpc",
         "fald_hpc.batch",
         "fald_hpc.batch.shell",
+        "fald_hpc.bench",
         "fald_hpc.cli",
         "fald_hpc.config",
         "fald_hpc.data",

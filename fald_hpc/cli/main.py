@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from fald_hpc import launch, threads
-from fald_hpc.cli import bias, check, doctor, examples, init, report, run, scale, slurm, status, summary, verify
+from fald_hpc.cli import bench, bias, check, doctor, examples, init, report, run, scale, slurm, status, summary, verify
 from fald_hpc.errors import UserError
 
 USER_MISTAKE = 2
@@ -43,6 +43,7 @@ app.command("bias", short_help="Measure the bias that the step size leaves.")(bi
 app.command("verify", short_help="Compare rank counts byte for byte.")(verify.verify)
 app.command("slurm", short_help="Write and submit batch jobs; show how they fare.")(slurm.slurm)
 app.add_typer(scale.app, name="scale", short_help="Measure and predict scaling with ranks.")
+app.command("bench", short_help="Measure speed against the limits of the machine.")(bench.bench)
 app.command("doctor", short_help="Show MPI, launcher, threads; say what is wrong.")(doctor.doctor)
 
 

@@ -44,7 +44,7 @@ def verify(
         folders: list[Path] = []
         for count in counts:
             folder = Path(place) / f"{len(folders)}-ranks-{count}"
-            seconds = _child(_prefix(count, launcher), [source, *options, "--out", str(folder), "--quiet"], count)
+            seconds = _child(prefix(count, launcher), [source, *options, "--out", str(folder), "--quiet"], count)
             print(f"{_words(count)}: {seconds:.1f} s", flush=True)
             folders.append(folder)
         for count, folder in zip(counts[1:], folders[1:], strict=True):
@@ -67,7 +67,7 @@ def _counts(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _prefix(count: int, launcher: str | None) -> list[str]:
+def prefix(count: int, launcher: str | None) -> list[str]:
     """Return the command that starts a program on so many ranks; one rank needs none."""
     if launcher is not None:
         return shlex.split(launcher.replace("{ranks}", str(count)))

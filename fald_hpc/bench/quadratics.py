@@ -1,0 +1,54 @@
+"""W2 and W3: dense quadratics, 100 clients, p_c = q_c = 1/10, one rank, everything included."""
+
+from fald_hpc.bench import limits, problems
+from fald_hpc.bench.result import Result
+from fald_hpc.bench.spread import in_turns
+from fald_hpc.bench.workbench import Case, Setting, repeated
+from fald_hpc.potentials.gaussian import Gaussian
+from fald_hpc.samplers.base import Sampler
+from fald_hpc.samplers.fald import FALD
+from fald_hpc.samplers.vr_fald_star import VRFALDStar
+
+CLIENTS = 100
+COINS = 0.1
+
+
+def sampler(name: str, step_size: float, noise_sharing: float) -> Sampler:
+    """Return FALD or VR-FALD* as the workloads use them."""
+    if name == "fald":
+        return FALD(step_size, COINS, noise_sharing)
+    return VRFALDStar(step_size, COINS, noise_sharing=noise_sharing, refresh_prob=COINS)
+
+
+def case(name: str, d: int, chains: int, noise_sharing: float, **more: object) -> Case:
+    """Return the prepared case."""
+    clients, mode, gamma = problems.gaussian(CLIENTS, d)
+    return Case(Gaussian(), clients, sampler(name, gamma, noise_sharing), chains, mode, **more)  # type: ignore[arg-type]
+
+
+def _measure(workload: str, name: str, d: int, chains: int, tau: float, target: str, setting: Setting) -> Result:
+    prepared = case(name, d, chains, tau)
+    found = in_turns(repeated(prepared, setting, limit=limits.multiply_add), setting.repeats)
+    # of a step of a client: the product with its d by d matrix; the update's own 2 d or 3 d are not counted
+    parts = {"multiply-adds": CLIENTS * d * d * found["limit"].median}
+    words = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}[name]
+    label = f"{words}, d = {d}, {chains} chain{'s' if chains > 1 else ''}, τ = {tau:g}"
+    facts = {"sampler": name, "dimension": d, "chains": chains, "noise_sharing": tau, "clients": CLIENTS}
+    return Result(
+        workload, label, "chain-step", found["fald"], parts, target, None, prepared.compile_seconds, facts
+    )
+
+
+def measure_w2(setting: Setting) -> list[Result]:
+    """Measure d = 20 with 16 and 100 chains, both samplers, shared and private noise."""
+    return [
+        _measure("W2", name, 20, chains, tau, "<= 1.8 x limit" if tau == 1.0 else "", setting)
+        for tau in (1.0, 0.0)
+        for chains in ((16,) if setting.quick else (16, 100))
+        for name in ("fald", "vr_fald_star")
+    ]
+
+
+def measure_w3(setting: Setting) -> list[Result]:
+    """Measure d = 2 with one chain."""
+    return [_measure("W3", name, 2, 1, 1.0, "", setting) for name in ("fald", "vr_fald_star")]
