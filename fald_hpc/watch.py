@@ -79,6 +79,8 @@ class Watch:
                 # what was ignored on purpose (a background job's SIGINT) stays ignored
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, _nothing)
+                    # a library's read or wait must go on after it, not end half-way (MPI's start talks to its launcher)
+                    signal.siginterrupt(number, False)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="fald-watch", daemon=True)
         self._thread.start()
