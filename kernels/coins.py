@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from fald_hpc.kernels.jit import jit
-from fald_hpc.kernels.noise import COINS, fill_words
+from fald_hpc.kernels.jit import jit, stack
+from fald_hpc.kernels.noise import COINS, fill_words_flat
 
 SHARED = -1
 """Chain number that stands for the one schedule of all chains."""
 
 AVERAGE = 1
 REFRESH = 2
-_CHUNK = 1024
+_CHUNK = 512
+_WORDS = 2 * _CHUNK
 
 
 def threshold(probability: float) -> np.uint64:
@@ -41,13 +42,13 @@ def fill(key, chain, k0, average_threshold, refresh_threshold, out):
     # the shared schedule lies beside those of the chains: client field 1 instead of 0
     client = 1 if chain == SHARED else 0
     stream = 0 if chain == SHARED else chain
-    pair = np.empty((_CHUNK, 2), np.uint64)
+    pair = stack(np.uint64, _WORDS)
     for first in range(0, out.size, _CHUNK):
         m = min(_CHUNK, out.size - first)
-        fill_words(key, COINS, stream, client, k0 + first, pair[:m])
+        fill_words_flat(key, COINS, stream, client, k0 + first, 1, pair[: 2 * m])
         for r in range(m):
-            coin = AVERAGE if pair[r, 0] <= average_threshold else 0
-            if pair[r, 1] <= refresh_threshold:
+            coin = AVERAGE if pair[2 * r] <= average_threshold else 0
+            if pair[2 * r + 1] <= refresh_threshold:
                 coin |= REFRESH
             out[first + r] = coin
 

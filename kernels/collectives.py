@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from fald_hpc.kernels import _collectives
-from fald_hpc.kernels.jit import DISABLED, jit
+from fald_hpc.kernels.jit import DISABLED, flatten, jit
 
 ALONE = -1
 """The communicator of a rank that shares its chains with no other."""
@@ -55,7 +55,7 @@ def allreduce(send, receive, communicator, maximum):
         The MPI error code, 0 for success.
     """
     if communicator == ALONE:
-        flat, target = send.ravel(), receive.ravel()
+        flat, target = flatten(send), flatten(receive)
         for j in range(flat.size):
             target[j] = flat[j]
         return 0

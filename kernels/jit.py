@@ -48,7 +48,14 @@ def cache_folder() -> Path:
 _CACHE = str(cache_folder())
 
 
-def jit(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    cache: bool = True,
+    forceinline: bool = False,
+    allocates: bool = False,
+    **options: Any,
+) -> Any:
     """Compile a function for native code: cached on disk, the interpreter lock released, IEEE semantics.
 
     Parameters
@@ -57,13 +64,21 @@ def jit(function: Callable[..., Any] | None = None, *, cache: bool = True, **opt
         The function; without it a decorator is returned.
     cache : bool
         Keep the machine code on disk. False for functions built at run time around a user's function.
+    forceinline : bool
+        Make it part of its callers: for the innermost functions, which else keep a loop from being vectorised, and for
+        those that take whole records, whose every field a call copies.
+    allocates : bool
+        True if it makes arrays (``numpy.empty``; without, an allocation fails to compile). Where False, numba counts no
+        references: the counts of a record's twenty arrays would cost more than a short event.
     **options
-        Further options of :func:`numba.njit` (for instance ``inline="always"``).
+        Further options of :func:`numba.njit`.
     """
     if function is None:
-        return lambda f: jit(f, cache=cache, **options)
+        return lambda f: jit(f, cache=cache, forceinline=forceinline, allocates=allocates, **options)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE
+    # numba lets a function inherit what its first caller has set: all are given here, so that none depends on that
+    options |= {"forceinline": forceinline, "_nrt": allocates, "no_cfunc_wrapper": not allocates}
     try:
         return numba.njit(cache=cache, nogil=True, error_model="numpy", **options)(function)
     finally:
@@ -138,6 +153,10 @@ if DISABLED:
         """Return a·b + c (two roundings: Python before 3.13 has no fused form)."""
         return a * b + c
 
+    def flatten(array: np.ndarray) -> np.ndarray:
+        """Return a C-contiguous array as a vector, without a copy."""
+        return array.reshape(-1)
+
     def wide_vectors() -> None:
         """Do nothing."""
 
@@ -196,6 +215,21 @@ else:
             return builder.call(rotate, [arguments[0], arguments[0], word(32)])
 
         return types.uint64(types.uint64), generate
+
+    @intrinsic
+    def flatten(typing_context: Any, array: Any) -> Any:
+        """Return a C-contiguous array as a vector, without a copy (and without the allocation behind ``ravel``)."""
+        if array.layout != "C":
+            return None
+        vector = types.Array(array.dtype, 1, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source = make_array(array)(context, builder, arguments[0])
+            result = make_array(vector)(context, builder)
+            populate_array(result, source.data, [source.nitems], [source.itemsize], source.itemsize, None)
+            return result._getvalue()
+
+        return vector(array), generate
 
     @intrinsic
     def wide_vectors(typing_context: Any) -> Any:

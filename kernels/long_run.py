@@ -24,7 +24,7 @@ def autocovariance(series, lag):
     return total / (k * a)
 
 
-@jit
+@jit(allocates=True)
 def long_run_variance(series, need):
     """Return the mean long-run variance of some series, NaN when they are too short to tell.
 

@@ -80,7 +80,7 @@ def choose(words, n_rows, batch, mark, out):
             mark[out[j]] = 0
 
 
-@jit
+@jit(allocates=True)
 def subset(key, chain, client, step, n_rows, batch, out):
     """Fill the minibatch of one iteration: a uniform subset of {0..n_rows-1} without replacement.
 

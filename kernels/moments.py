@@ -96,7 +96,7 @@ def halve(batches):
             batches[j, a] = 0.0
 
 
-@jit
+@jit(allocates=True)
 def absorb(acc, records, counts):
     """Add records to the accumulators.
 

@@ -11,7 +11,7 @@ version 8. A block holds two normals (Box-Muller with a 53-bit radius) or two 64
 import numpy as np
 
 from fald_hpc.kernels.elementary import cos_sin_turn, log
-from fald_hpc.kernels.jit import jit, stack, swap_halves, wide_vectors
+from fald_hpc.kernels.jit import flatten, jit, stack, swap_halves, wide_vectors
 
 LAYOUT_VERSION = 1
 COMMON, PRIVATE, COINS, SUBSET, INIT, PARTITION, CHECK = range(1, 8)
@@ -161,6 +161,12 @@ def box_muller(first, second):
     return radius * c, radius * s
 
 
+@jit(forceinline=True)
+def _padded(m):
+    """Return m rounded up to whole vectors: what is left over would be computed one by one, as slowly as a vector."""
+    return (m + 7) & -8
+
+
 @jit
 def _transform(first_words, second_words, x, y):
     """Turn words into normals; loops of their own for each stage are what the vectoriser handles best."""
@@ -194,12 +200,13 @@ def fill_normals(key, purpose, chain, client, k0, out):
     n_blocks = (d + 1) // 2
     first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
     x, y = stack(np.float64, _CHUNK), stack(np.float64, _CHUNK)
-    flat = out.ravel()
+    flat = flatten(out)
     total = t * n_blocks
     for first in range(0, total, _CHUNK):
         m = min(_CHUNK, total - first)
-        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:m], second_words[:m])
-        _transform(first_words[:m], second_words[:m], x[:m], y[:m])
+        p = _padded(m)
+        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
+        _transform(first_words[:p], second_words[:p], x[:p], y[:p])
         if d == 2 * n_blocks:
             _interleave(x[:m], y[:m], flat[2 * first : 2 * (first + m)])
         else:
@@ -227,7 +234,7 @@ def fill_words(key, purpose, chain, client, k0, out):
     out : uint64[t, 2 nb]
         C-contiguous.
     """
-    fill_words_flat(key, purpose, chain, client, k0, out.shape[1] // 2, out.ravel())
+    fill_words_flat(key, purpose, chain, client, k0, out.shape[1] // 2, flatten(out))
 
 
 @jit
@@ -241,5 +248,6 @@ def fill_words_flat(key, purpose, chain, client, k0, n_blocks, flat):
     total = t * n_blocks
     for first in range(0, total, _CHUNK):
         m = min(_CHUNK, total - first)
-        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:m], second_words[:m])
+        p = _padded(m)
+        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
         _interleave(first_words[:m], second_words[:m], flat[2 * first : 2 * (first + m)])

@@ -160,7 +160,9 @@ class RowPotential(Potential):
         """The user's function, compiled for the types of the loop."""
         if DISABLED:
             return python_of(self.function)
-        function = self.function if isinstance(self.function, Dispatcher) else jit(self.function, cache=False)
+        function = self.function
+        if not isinstance(function, Dispatcher):
+            function = jit(function, cache=False, allocates=True)
         try:
             function.compile(ROW_FUNCTION.signature.args)
         except Exception as error:

@@ -5,20 +5,33 @@ All K rows of weights are parameters (the prior identifies them): x holds x_1, .
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
 from fald_hpc.kernels.elementary import exp
-from fald_hpc.kernels.glm import Problem, predictor
+from fald_hpc.kernels.glm import Problem as RowsProblem
+from fald_hpc.kernels.glm import predictor
 from fald_hpc.kernels.jit import fma, jit
 from fald_hpc.potentials.base import Kernels
 from fald_hpc.potentials.regression import INTERCEPT, Regression, square_lengths, weighted_gram, weighted_squares
 
 
-@jit
+class Problem(NamedTuple):
+    """Packed data of this rank's clients (see :class:`fald_hpc.kernels.glm.Problem`) and scratch."""
+
+    rows: np.ndarray  # float64[n, p]
+    target: np.ndarray  # float64[n]
+    weight: np.ndarray  # float64[n]
+    offset: np.ndarray  # float64[n]
+    start: np.ndarray  # int64[c + 1]
+    prior: np.ndarray  # float64[c]
+    factors: np.ndarray  # float64[K]
+
+
+@jit(forceinline=True)
 def _residuals(problem, row, x, out):
     """Write w_j (p_k - 1[y = k]) of one row: float64[K]."""
     p = problem.rows.shape[1]
@@ -36,7 +49,7 @@ def _residuals(problem, row, x, out):
         out[k] = problem.weight[row] * (out[k] / total - (1.0 if k == label else 0.0))
 
 
-@jit
+@jit(forceinline=True)
 def _add_outer(problem, row, factors, out):
     """Add factor_k z_j to the gradient of class k."""
     p = problem.rows.shape[1]
@@ -53,7 +66,7 @@ def _gradient(problem, i, x, rows, out):
         out[j] = problem.prior[i] * x[j]
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        factors = np.empty(x.size // problem.rows.shape[1])
+        factors = problem.factors
         for m in range(rows.size):
             _residuals(problem, first + rows[m], x, factors)
             for k in range(factors.size):
@@ -70,7 +83,7 @@ def _difference(problem, i, x, y, kept, rows, out):
         out[j] = problem.prior[i] * (x[j] - y[j])
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        factors = np.empty(x.size // problem.rows.shape[1])
+        factors = problem.factors
         for m in range(rows.size):
             row = first + rows[m]
             _residuals(problem, row, x, factors)
@@ -140,6 +153,11 @@ class Softmax(Regression):
             )
         if client.offset is not None:
             raise UserError(f"client {client.id}: softmax regression takes no offset column; remove it from [data].")
+
+    def pack(self, clients: Sequence[ClientData], shares: np.ndarray) -> Problem:
+        """Return rows, targets and weights of all clients, one after another."""
+        packed: RowsProblem = super().pack(clients, shares)
+        return Problem(*packed, factors=np.zeros(self.classes))
 
     def kept_size(self, n_rows: int) -> int:
         """Return K residuals a row."""
