@@ -6,6 +6,15 @@ from setuptools import Extension, setup
 EXTENSIONS = [
     Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
     Extension("fald_hpc.kernels._yardsticks", ["kernels/_yardsticks.pyx"]),
+    Extension(
+        "fald_hpc.kernels._quadratic",
+        ["kernels/_quadratic.pyx", "kernels/quadratic_lanes.c"],
+        depends=["kernels/quadratic_lanes.h", "kernels/quadratic_lanes_call.h"],
+        include_dirs=["kernels"],
+        # no flag for a processor: the variants choose themselves; nothing may be fused but what says so
+        extra_compile_args=["-O3", "-ffp-contract=off", "-Wno-psabi"],
+        libraries=["m"],
+    ),
 ]
 
 setup(

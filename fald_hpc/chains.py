@@ -87,6 +87,7 @@ class Chains:
             average_threshold=coins.threshold(sampler.comm_prob),
             refresh_threshold=coins.threshold(refresh),
             burn_in=schedule.burn_in,
+            side_by_side=layout.n_chains if schedule.shared else 1,
         )
         batch = batch_sizes(federation.n_rows, sampler.batch_size)
         words = max(
@@ -94,7 +95,9 @@ class Chains:
         )
         kept = federation.potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
         self.state = records.new_state(c, s, d, kept)
-        self.work = records.new_work(s, d, federation.n_rows, batch, words)
+        self.work = records.new_work(
+            s, d, federation.n_rows, batch, words, lanes=federation.potential.kernels.advance is not None
+        )
         self.counts = np.zeros(s, np.int64)
         largest_group = len(layout.chains(0))
         self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)

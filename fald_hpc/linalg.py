@@ -28,7 +28,7 @@ def _factor(matrix, lower):
     return True
 
 
-@jit
+@jit(allocates=True)
 def forward(lower, b):
     """Solve L x = b for a lower triangular L: float64[d, d], b: float64[d]."""
     x = b.copy()
@@ -39,7 +39,7 @@ def forward(lower, b):
     return x
 
 
-@jit
+@jit(allocates=True)
 def backward(lower, b):
     """Solve Lᵀ x = b for a lower triangular L: float64[d, d], b: float64[d]."""
     x = b.copy()

@@ -3,22 +3,26 @@
 import numpy as np
 
 from fald_hpc.kernels.collectives import allreduce
-from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add, mean, power, window_for
-from fald_hpc.kernels.jit import jit
+from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add, add_clients, mean, power, window_for
+from fald_hpc.kernels.jit import flatten, jit
 from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
 
 
 @jit
-def _collect(values, window, width, failed, message):
-    """Add the values of this rank's clients, float64[c, s, d], to a message of s rows."""
+def _collect(values, lo, hi, window, width, failed, message):
+    """Add the values of this rank's clients and chains lo..hi-1, float64[c, s, d], to a message of hi - lo rows."""
+    # the range of chains is no slice of the array: its type would no longer say that coordinates are neighbours
     c, s, d = values.shape
-    for chain in range(s):
-        row = message[chain]
+    for chain in range(lo, hi):
+        row = message[chain - lo]
         for j in range(row.size):
             row[j] = 0.0
         outside = 0
-        for i in range(c):
-            outside += add(values[i, chain], window[chain], width, row)
+        if s == 1:
+            outside = add_clients(flatten(values), window[chain], width, row[: BINS * d])
+        else:
+            for i in range(c):
+                outside += add(values[i, chain], window[chain], width, row[: BINS * d])
         row[BINS * d] = outside
         not_finite = 0
         if outside > 0:
@@ -31,20 +35,20 @@ def _collect(values, window, width, failed, message):
 
 
 @jit
-def _widen(values, received, window, communicator, send, receive):
+def _widen(values, lo, hi, received, window, communicator, send, receive):
     """Widen the windows of the chains whose values did not fit, by an exact maximum over all clients."""
-    c, s, d = values.shape
-    for chain in range(s):
+    c, _, d = values.shape
+    for chain in range(lo, hi):
         largest = 0.0
-        if received[chain, BINS * d] > 0.0:
+        if received[chain - lo, BINS * d] > 0.0:
             for i in range(c):
                 for j in range(d):
                     largest = max(largest, abs(values[i, chain, j]))
-        send[chain] = largest
+        send[chain - lo] = largest
     error = allreduce(send, receive, communicator, 1)
-    for chain in range(s):
-        if received[chain, BINS * d] > 0.0:
-            window[chain] = min(max(window_for(receive[chain]), window[chain] + 1), MAX_WINDOW)
+    for chain in range(lo, hi):
+        if received[chain - lo, BINS * d] > 0.0:
+            window[chain] = min(max(window_for(receive[chain - lo]), window[chain] + 1), MAX_WINDOW)
     return error
 
 
@@ -77,9 +81,9 @@ def exchange(settings, state, work, first, first_window, second, second_window, 
     received = work.received[:rows]
     made = MESSAGES
     while True:
-        _collect(first[:, lo:hi], first_window[lo:hi], settings.width, failed, message[:n])
+        _collect(first, lo, hi, first_window, settings.width, failed, message[:n])
         if rows > n:
-            _collect(second[:, lo:hi], second_window[lo:hi], settings.width, failed, message[n:])
+            _collect(second, lo, hi, second_window, settings.width, failed, message[n:])
         state.tally[made] += 1
         made = REPEATS
         if allreduce(message, received, settings.communicator, 0) != 0:
@@ -95,11 +99,11 @@ def exchange(settings, state, work, first, first_window, second, second_window, 
         if not outside:
             return DONE
         send, receive = work.maxima[0, :n], work.maxima[1, :n]
-        if _widen(first[:, lo:hi], received[:n], first_window[lo:hi], settings.communicator, send, receive) != 0:
+        if _widen(first, lo, hi, received[:n], first_window, settings.communicator, send, receive) != 0:
             return MPI_ERROR
         if rows == n:
             continue
-        if _widen(second[:, lo:hi], received[n:], second_window[lo:hi], settings.communicator, send, receive) != 0:
+        if _widen(second, lo, hi, received[n:], second_window, settings.communicator, send, receive) != 0:
             return MPI_ERROR
 
 

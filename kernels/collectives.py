@@ -21,7 +21,8 @@ if DISABLED:
         python_communicators[communicator](send, receive, bool(maximum))
         return 0
 
-    def _pointer(array):
+    def pointer(array):
+        """Return the array: nothing is compiled."""
         return array
 else:
     llvmlite.binding.add_symbol("fald_allreduce", _collectives.address())
@@ -31,8 +32,9 @@ else:
         types.int64(_double_pointer, _double_pointer, types.int64, types.int64, types.int64),
     )
 
-    @jit
-    def _pointer(array):
+    @jit(forceinline=True)
+    def pointer(array):
+        """Return an array as C takes it."""
         return array.ctypes
 
 
@@ -59,4 +61,4 @@ def allreduce(send, receive, communicator, maximum):
         for j in range(flat.size):
             target[j] = flat[j]
         return 0
-    return _allreduce(_pointer(send), _pointer(receive), np.int64(send.size), communicator, maximum)
+    return _allreduce(pointer(send), pointer(receive), np.int64(send.size), communicator, maximum)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fald_hpc.kernels.exact_sum import BINS
+from fald_hpc.kernels.noise import LANES
 
 COIN_BLOCK = 1024
 FLAGS = 3
@@ -36,6 +37,7 @@ class Settings(NamedTuple):
     average_threshold: np.uint64  # of p_c
     refresh_threshold: np.uint64  # of q_c
     burn_in: int  # iterations that are not recorded
+    side_by_side: int  # chains that take their steps together, over all ranks: all with shared coins, else one
 
 
 class State(NamedTuple):
@@ -73,6 +75,11 @@ class Work(NamedTuple):
     n_rows: np.ndarray  # int64[c]: N_i
     batch: np.ndarray  # int64[c]: n_i
     failed: np.ndarray  # int64[3]: local client, chain and iteration of the first failed gradient, or -1
+    lanes_common: np.ndarray  # float64[g, t, d, LANES]: Z of g groups of chains (this and below: fused steps only)
+    lanes_private: np.ndarray  # float64[t, d, LANES]: Z^i of eight chains or clients
+    lanes_reference: np.ndarray  # float64[g, d, LANES]: Y, or other origins of the quadratic
+    lanes_shift: np.ndarray  # float64[g, d, LANES]: C
+    lanes_scratch: np.ndarray  # float64[3, d, LANES]
 
 
 def new_state(c: int, s: int, d: int, kept: int) -> State:
@@ -90,11 +97,15 @@ def new_state(c: int, s: int, d: int, kept: int) -> State:
     )
 
 
-def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int) -> Work:
-    """Return work space for s chains and d coordinates; ``n_words`` random words pick the largest minibatch."""
+def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int, lanes: bool = False) -> Work:
+    """Return work space for s chains and d coordinates.
+
+    ``n_words`` random words pick the largest minibatch; ``lanes`` for fused steps.
+    """
     c = n_rows.size
     # noise of as many iterations as stay in the second-level cache beside the clients' data
     t = int(min(max(1, 32768 // (s * d)), 256))
+    groups = -(-s // LANES) if lanes else 0
     return Work(
         gradient=np.zeros((c, s, d)),
         nothing=np.zeros((0, s, d)),
@@ -114,4 +125,9 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
         n_rows=n_rows.astype(np.int64),
         batch=batch.astype(np.int64),
         failed=np.full(3, -1, np.int64),
+        lanes_common=np.zeros((groups, t, d, LANES)),
+        lanes_private=np.zeros((t if lanes else 0, d, LANES)),
+        lanes_reference=np.zeros((groups, d, LANES)),
+        lanes_shift=np.zeros((groups, d, LANES)),
+        lanes_scratch=np.zeros((3, d if lanes else 0, LANES)),
     )

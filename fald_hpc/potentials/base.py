@@ -26,9 +26,12 @@ class Kernels:
     problem_type: Callable[[Any], Any] | None = None
     """problem_type(problem) -> numba type, where it is not the one that numba would infer (a function pointer in it)."""
     advance: Callable[..., Any] | None = None
-    """Template of a fused path in place of :func:`fald_hpc.kernels.langevin.local_steps`."""
+    """Template of a fused path for some shapes; it calls ``plain``, the steps of :mod:`fald_hpc.kernels.langevin`, for others.
+    Both give the same bits."""
     fald_parts: dict[str, Any] = field(default_factory=dict)
+    """What to bind in that template for FALD."""
     vr_parts: dict[str, Any] = field(default_factory=dict)
+    """The same for VR-FALD*."""
 
 
 class Potential:

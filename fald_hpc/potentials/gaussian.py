@@ -12,7 +12,9 @@ import numpy as np
 
 from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
-from fald_hpc.kernels.jit import fma, jit
+from fald_hpc.kernels import quadratic
+from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit
+from fald_hpc.kernels.noise import LANES
 from fald_hpc.potentials.base import Kernels, Potential
 
 
@@ -21,6 +23,7 @@ class Dense(NamedTuple):
 
     mean: np.ndarray  # float64[c, d]
     precision: np.ndarray  # float64[c, d, d]
+    lanes: np.ndarray  # float64[g, d, d, LANES]: the same, eight clients side by side; g = 0 where d is large
 
 
 class Diagonal(NamedTuple):
@@ -79,8 +82,33 @@ def _diagonal_full_gradient(problem, i, y, kept, out):
     return _diagonal_gradient(problem, i, y, kept, out)
 
 
-_DENSE = Kernels("gaussian_dense", _dense_gradient, _dense_difference, _dense_full_gradient)
+def _fused(label: str, uses_reference: Any) -> dict[str, Any]:
+    return {
+        "chain_lanes": instantiate(quadratic.steps_of_chains, label, uses_reference=uses_reference),
+        "client_lanes": instantiate(quadratic.steps_of_clients, label, uses_reference=uses_reference),
+    }
+
+
+_DENSE = Kernels(
+    "gaussian_dense",
+    _dense_gradient,
+    _dense_difference,
+    _dense_full_gradient,
+    # without compilation there is nothing to fuse
+    advance=None if DISABLED else quadratic.steps,
+    fald_parts=_fused("fald", quadratic.no),
+    vr_parts=_fused("vr_fald_star", quadratic.yes),
+)
 _DIAGONAL = Kernels("gaussian_diagonal", _diagonal_gradient, _diagonal_difference, _diagonal_full_gradient)
+
+
+def _side_by_side(precision: np.ndarray) -> np.ndarray:
+    """Return float64[c, d, d] with eight clients in the last axis, zeros beyond the last client."""
+    c, d, _ = precision.shape
+    groups = -(-c // LANES) if d <= quadratic.LARGEST_DIMENSION else 0
+    out = np.zeros((groups * LANES, d, d))
+    out[: c if groups else 0] = precision[: c if groups else 0]
+    return np.ascontiguousarray(out.reshape(groups, LANES, d, d).transpose(0, 2, 3, 1))
 
 
 @dataclass(frozen=True)
@@ -134,7 +162,8 @@ class Gaussian(Potential):
             rows = [p if p.ndim == 1 else np.diag(p) for p in (client.precision for client in clients)]
             return Diagonal(mean, np.array(rows, np.float64).reshape(-1, d))
         full = [p if p.ndim == 2 else np.diag(p) for p in (client.precision for client in clients)]
-        return Dense(mean, np.array(full, np.float64).reshape(-1, d, d))
+        precision = np.array(full, np.float64).reshape(-1, d, d)
+        return Dense(mean, precision, _side_by_side(precision))
 
     def value(self, problem: Any, i: int, x: np.ndarray) -> float:
         """Return U^i(x)."""

@@ -87,11 +87,9 @@ class FALD(Sampler):
     @cache
     def compiled(kernels):
         """Return the compiled segment for a potential's kernels."""
+        label = f"fald_{kernels.label}"
+        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, gradient=kernels.gradient)
+        steps = instantiate(local_steps, label, cache=kernels.cache, estimate=one)
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, f"fald_{kernels.label}", cache=kernels.cache, **kernels.fald_parts)
-        else:
-            one = instantiate(
-                estimate, f"fald_{kernels.label}", cache=kernels.cache, forceinline=True, gradient=kernels.gradient
-            )
-            steps = instantiate(local_steps, f"fald_{kernels.label}", cache=kernels.cache, estimate=one)
-        return instantiate(segment, f"fald_{kernels.label}", cache=kernels.cache, advance=steps)
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, plain=steps, **kernels.fald_parts)
+        return instantiate(segment, label, cache=kernels.cache, advance=steps)
