@@ -1,16 +1,23 @@
 """Row-wise gradients of generalised linear models with one linear predictor a row.
 
 U^{i,j}(x) = w_j ℓ(z_j·x + o_j, y_j) with ∂ℓ/∂η = residual(η, y), and the Gaussian prior's share, (w_i/σ²) x.
-The three functions are templates; a model binds ``residual(eta, target)``.
+The functions are templates; a model binds ``residual(eta, target)``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from fald_hpc.kernels.jit import fma, jit, placeholder
+from fald_hpc.kernels.jit import fma, jit, placeholder, stack
 
 residual = placeholder("residual")
+residuals_of = placeholder("residuals_of")
+
+LONG = 16
+"""Features from which on a row is long: its dot product then fills vectors by itself."""
+
+_PIECE = 64
+_SUMS = LONG * _PIECE
 
 
 class Problem(NamedTuple):
@@ -22,6 +29,7 @@ class Problem(NamedTuple):
     offset: np.ndarray  # float64[n]: o_j
     start: np.ndarray  # int64[c + 1]: first row of each client
     prior: np.ndarray  # float64[c]: w_i/σ²
+    columns: np.ndarray  # float64[d, n]: the rows transposed where they are short, else float64[0, n]
 
 
 @jit(forceinline=True)
@@ -31,7 +39,7 @@ def predictor(rows, row, x):
     Eight partial sums break the chain of dependent additions once a row is long enough to profit.
     """
     d = x.size
-    if d < 16:
+    if d < LONG:
         total = 0.0
         for j in range(d):
             total = fma(rows[row, j], x[j], total)
@@ -51,6 +59,34 @@ def predictor(rows, row, x):
     return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 
 
+def rows_residuals(problem, first, rows, begin, end, x, target, weight, out):
+    """Write w_j residual_j of the rows begin..end-1 of a minibatch to out[:end - begin]; ``target``, ``weight``: scratch.
+
+    In stages, so that the elementary functions of several rows share a vector. A few rows fill none: whole vectors are
+    computed all the same, from zeros, since a vector costs what one number costs.
+    """
+    count = end - begin
+    for m in range(count):
+        row = first + rows[begin + m]
+        out[m] = predictor(problem.rows, row, x) + problem.offset[row]
+        target[m] = problem.target[row]
+        weight[m] = problem.weight[row]
+    whole = (count + 3) & -4
+    for m in range(count, whole):
+        out[m], target[m], weight[m] = 0.0, 0.0, 0.0
+    for m in range(whole):
+        out[m] = weight[m] * residual(out[m], target[m])
+
+
+@jit(forceinline=True)
+def _add_rows(problem, first, rows, begin, end, factors, out):
+    """Add factor_m z_m of the rows begin..end-1 of a minibatch."""
+    for m in range(end - begin):
+        row = first + rows[begin + m]
+        for j in range(out.size):
+            out[j] = fma(factors[m], problem.rows[row, j], out[j])
+
+
 def gradient(problem, i, x, rows, out):
     """Write g_S(x) of local client i for the minibatch ``rows``: int64[m]; return the rows touched."""
     first = problem.start[i]
@@ -59,12 +95,20 @@ def gradient(problem, i, x, rows, out):
         out[j] = problem.prior[i] * x[j]
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        for m in range(rows.size):
-            row = first + rows[m]
+        if rows.size == 1:
+            row = first + rows[0]
             eta = predictor(problem.rows, row, x) + problem.offset[row]
             r = scale * (problem.weight[row] * residual(eta, problem.target[row]))
             for j in range(x.size):
                 out[j] = fma(r, problem.rows[row, j], out[j])
+            return 1
+        target, weight, factors = stack(np.float64, _PIECE), stack(np.float64, _PIECE), stack(np.float64, _PIECE)
+        for begin in range(0, rows.size, _PIECE):
+            end = min(begin + _PIECE, rows.size)
+            residuals_of(problem, first, rows, begin, end, x, target, weight, factors)
+            for m in range(end - begin):
+                factors[m] *= scale
+            _add_rows(problem, first, rows, begin, end, factors, out)
     return rows.size
 
 
@@ -76,12 +120,20 @@ def difference(problem, i, x, y, kept, rows, out):
         out[j] = problem.prior[i] * (x[j] - y[j])
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        for m in range(rows.size):
-            row = first + rows[m]
+        if rows.size == 1:
+            row = first + rows[0]
             eta = predictor(problem.rows, row, x) + problem.offset[row]
             r = scale * (problem.weight[row] * residual(eta, problem.target[row]) - kept[row])
             for j in range(x.size):
                 out[j] = fma(r, problem.rows[row, j], out[j])
+            return 1
+        target, weight, factors = stack(np.float64, _PIECE), stack(np.float64, _PIECE), stack(np.float64, _PIECE)
+        for begin in range(0, rows.size, _PIECE):
+            end = min(begin + _PIECE, rows.size)
+            residuals_of(problem, first, rows, begin, end, x, target, weight, factors)
+            for m in range(end - begin):
+                factors[m] = scale * (factors[m] - kept[first + rows[begin + m]])
+            _add_rows(problem, first, rows, begin, end, factors, out)
     return rows.size
 
 
@@ -90,10 +142,41 @@ def full_gradient(problem, i, y, kept, out):
     first, last = problem.start[i], problem.start[i + 1]
     for j in range(y.size):
         out[j] = problem.prior[i] * y[j]
-    for row in range(first, last):
-        eta = predictor(problem.rows, row, y) + problem.offset[row]
-        r = problem.weight[row] * residual(eta, problem.target[row])
-        kept[row] = r
+    if problem.columns.shape[0] > 0:
+        # short rows: side by side in vectors, each with the dot product of a minibatch's rows, so that what is kept
+        # equals what a step at the same point computes
+        sums = stack(np.float64, _SUMS)
+        for j in range(y.size * _PIECE):
+            sums[j] = 0.0
+        for begin in range(first, last, _PIECE):
+            m = min(_PIECE, last - begin)
+            eta = kept[begin : begin + m]
+            for r in range(m):
+                eta[r] = 0.0
+            for j in range(y.size):
+                column = problem.columns[j, begin : begin + m]
+                for r in range(m):
+                    eta[r] = fma(column[r], y[j], eta[r])
+            for r in range(m):
+                eta[r] = problem.weight[begin + r] * residual(eta[r] + problem.offset[begin + r], problem.target[begin + r])
+            for j in range(y.size):
+                column = problem.columns[j, begin : begin + m]
+                part = sums[j * _PIECE : j * _PIECE + m]
+                for r in range(m):
+                    part[r] = fma(eta[r], column[r], part[r])
         for j in range(y.size):
-            out[j] = fma(r, problem.rows[row, j], out[j])
+            # halves on halves: a fixed order, and a short chain of additions
+            half = _PIECE // 2
+            while half > 0:
+                for r in range(half):
+                    sums[j * _PIECE + r] += sums[j * _PIECE + half + r]
+                half //= 2
+            out[j] += sums[j * _PIECE]
+        return last - first
+    for row in range(first, last):
+        eta_row = predictor(problem.rows, row, y) + problem.offset[row]
+        r_row = problem.weight[row] * residual(eta_row, problem.target[row])
+        kept[row] = r_row
+        for j in range(y.size):
+            out[j] = fma(r_row, problem.rows[row, j], out[j])
     return last - first

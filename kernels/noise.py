@@ -27,12 +27,8 @@ _W0 = np.uint64(0x9E3779B9)
 _W1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-_CHUNK = 512
-
-LANES = 8
-"""Streams that :func:`fill_normals_lanes` fills side by side: a vector of 512 bits."""
-
-_LANE_BITS = np.uint64(3)
+CHUNK = 512
+"""Blocks computed at a time: four vectors of them stay in the first-level cache."""
 
 
 def key(seed: int) -> np.uint64:
@@ -75,7 +71,7 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 
 @jit(forceinline=True)
-def _philox_words(c0, c1, c2, c3, k0, k1):
+def philox_words(c0, c1, c2, c3, k0, k1):
     """Return the results of :func:`philox` as two 64-bit words: second and first, fourth and third."""
     c0, c1, c2, c3, k0, k1 = _nine_rounds(c0, c1, c2, c3, k0, k1)
     # the tenth round, where the halves of both products are put together in the end: here they stay so
@@ -83,7 +79,7 @@ def _philox_words(c0, c1, c2, c3, k0, k1):
 
 
 @jit(forceinline=True)
-def _high_counter(purpose, chain, client):
+def high_counter(purpose, chain, client):
     """Return the third and fourth counter word."""
     chain = np.uint64(chain)
     c2 = np.uint64(client) | ((chain & np.uint64(0xFFF)) << np.uint64(20))
@@ -104,14 +100,14 @@ def words(key, purpose, chain, client, step, block):
     chain, client, step, block : int
         The address of the draw.
     """
-    c2, c3 = _high_counter(purpose, chain, client)
+    c2, c3 = high_counter(purpose, chain, client)
     step = np.uint64(step)
     c1 = (step >> _32) | (np.uint64(block) << np.uint64(8))
-    return _philox_words(step & _LOW, c1, c2, c3, key & _LOW, key >> _32)
+    return philox_words(step & _LOW, c1, c2, c3, key & _LOW, key >> _32)
 
 
 @jit
-def _addresses(k0, n_blocks, first, shift, steps, blocks):
+def addresses(k0, n_blocks, first, shift, steps, blocks):
     """Write step and block of consecutive blocks, numbered row by row with ``n_blocks`` a step, from ``first`` on.
 
     Each is written 2^shift times in a row.
@@ -124,7 +120,7 @@ def _addresses(k0, n_blocks, first, shift, steps, blocks):
         for i in range(steps.size):
             steps[i] = step0 + (np.uint64(i) >> shift)
             blocks[i] = np.uint64(0)
-    elif n_blocks < _CHUNK:
+    elif n_blocks < CHUNK:
         # index // n without a division, which would stop the vectoriser: exact while index·n < 2^32
         reciprocal = ((np.uint64(1) << _32) + n - np.uint64(1)) // n
         for i in range(steps.size):
@@ -150,13 +146,13 @@ def _generate(key, c2, c3, first_words, second_words):
     for i in range(first_words.size):
         step = first_words[i]
         c1 = (step >> _32) | (second_words[i] << np.uint64(8))
-        first_words[i], second_words[i] = _philox_words(step & _LOW, c1, c2, c3, low, high)
+        first_words[i], second_words[i] = philox_words(step & _LOW, c1, c2, c3, low, high)
 
 
 @jit
 def _blocks(key, c2, c3, k0, n_blocks, first, first_words, second_words):
-    """Fill the words of consecutive blocks, numbered as in :func:`_addresses`."""
-    _addresses(k0, n_blocks, first, np.uint64(0), first_words, second_words)
+    """Fill the words of consecutive blocks, numbered as in :func:`addresses`."""
+    addresses(k0, n_blocks, first, np.uint64(0), first_words, second_words)
     _generate(key, c2, c3, first_words, second_words)
 
 
@@ -176,7 +172,7 @@ def _padded(m):
 
 
 @jit
-def _transform(first_words, second_words, x, y):
+def transform(first_words, second_words, x, y):
     """Turn words into normals; loops of their own for each stage are what the vectoriser handles best."""
     for i in range(x.size):
         x[i], y[i] = box_muller(first_words[i], second_words[i])
@@ -204,17 +200,17 @@ def fill_normals(key, purpose, chain, client, k0, out):
         C-contiguous; coordinates 2j and 2j+1 come from block j.
     """
     t, d = out.shape
-    c2, c3 = _high_counter(purpose, chain, client)
+    c2, c3 = high_counter(purpose, chain, client)
     n_blocks = (d + 1) // 2
-    first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
-    x, y = stack(np.float64, _CHUNK), stack(np.float64, _CHUNK)
+    first_words, second_words = stack(np.uint64, CHUNK), stack(np.uint64, CHUNK)
+    x, y = stack(np.float64, CHUNK), stack(np.float64, CHUNK)
     flat = flatten(out)
     total = t * n_blocks
-    for first in range(0, total, _CHUNK):
-        m = min(_CHUNK, total - first)
+    for first in range(0, total, CHUNK):
+        m = min(CHUNK, total - first)
         p = _padded(m)
         _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
-        _transform(first_words[:p], second_words[:p], x[:p], y[:p])
+        transform(first_words[:p], second_words[:p], x[:p], y[:p])
         if d == 2 * n_blocks:
             _interleave(x[:m], y[:m], flat[2 * first : 2 * (first + m)])
         else:
@@ -229,63 +225,6 @@ def fill_normals(key, purpose, chain, client, k0, out):
                     row += 1
                 else:
                     flat[row * d + 2 * block - 1] = y[i]
-
-
-@jit
-def _generate_lanes(key, c2, c3, first_words, second_words):
-    """Replace steps and blocks by the two words at their addresses, with upper counter words of their own."""
-    wide_vectors()
-    low, high = key & _LOW, key >> _32
-    for i in range(first_words.size):
-        step = first_words[i]
-        c1 = (step >> _32) | (second_words[i] << np.uint64(8))
-        first_words[i], second_words[i] = _philox_words(step & _LOW, c1, c2[i], c3[i], low, high)
-
-
-@jit
-def fill_normals_lanes(key, purpose, chain, client, next_chain, next_client, k0, out):
-    """Fill an array with the normals of eight streams side by side; each is what :func:`fill_normals` gives.
-
-    Parameters
-    ----------
-    key, purpose, k0
-        As in :func:`fill_normals`.
-    chain, client : int
-        Of lane 0.
-    next_chain, next_client : int
-        What to add from one lane to the next: (1, 0) for eight chains, (0, 1) for eight clients.
-    out : float64[t, d, 8]
-        C-contiguous.
-    """
-    t, d = out.shape[0], out.shape[1]
-    c2, c3 = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
-    first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
-    x, y = stack(np.float64, _CHUNK), stack(np.float64, _CHUNK)
-    for lane in range(LANES):
-        c2[lane], c3[lane] = _high_counter(purpose, chain + lane * next_chain, client + lane * next_client)
-    for i in range(LANES, _CHUNK):
-        c2[i], c3[i] = c2[i - LANES], c3[i - LANES]
-    n_blocks = (d + 1) // 2
-    flat = flatten(out)
-    total = t * n_blocks
-    row, block = 0, 0
-    for first in range(0, total, _CHUNK // LANES):
-        m = min(_CHUNK // LANES, total - first)
-        p = LANES * m
-        _addresses(k0, n_blocks, first, _LANE_BITS, first_words[:p], second_words[:p])
-        _generate_lanes(key, c2[:p], c3[:p], first_words[:p], second_words[:p])
-        _transform(first_words[:p], second_words[:p], x[:p], y[:p])
-        for i in range(m):
-            place = (row * d + 2 * block) * LANES
-            for lane in range(LANES):
-                flat[place + lane] = x[i * LANES + lane]
-            if 2 * block + 1 < d:
-                for lane in range(LANES):
-                    flat[place + LANES + lane] = y[i * LANES + lane]
-            block += 1
-            if block == n_blocks:
-                block = 0
-                row += 1
 
 
 @jit
@@ -308,11 +247,11 @@ def fill_words_flat(key, purpose, chain, client, k0, n_blocks, flat):
     if n_blocks == 0:
         return
     t = flat.size // (2 * n_blocks)
-    c2, c3 = _high_counter(purpose, chain, client)
-    first_words, second_words = stack(np.uint64, _CHUNK), stack(np.uint64, _CHUNK)
+    c2, c3 = high_counter(purpose, chain, client)
+    first_words, second_words = stack(np.uint64, CHUNK), stack(np.uint64, CHUNK)
     total = t * n_blocks
-    for first in range(0, total, _CHUNK):
-        m = min(_CHUNK, total - first)
+    for first in range(0, total, CHUNK):
+        m = min(CHUNK, total - first)
         p = _padded(m)
         _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
         _interleave(first_words[:m], second_words[:m], flat[2 * first : 2 * (first + m)])

@@ -11,7 +11,8 @@ from numba import types
 from fald_hpc.kernels import _quadratic
 from fald_hpc.kernels.collectives import pointer
 from fald_hpc.kernels.jit import DISABLED, jit, placeholder
-from fald_hpc.kernels.noise import COMMON, LANES, PRIVATE, fill_normals, fill_normals_lanes
+from fald_hpc.kernels.noise import COMMON, PRIVATE, fill_normals
+from fald_hpc.kernels.noise_lanes import LANES, fill_normals_lanes
 
 FEWEST_CHAINS = 4
 """Chains of a run from which on the lanes are chains: a vector of which half is used is as fast as anything else."""

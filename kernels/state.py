@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fald_hpc.kernels.exact_sum import BINS
-from fald_hpc.kernels.noise import LANES
+from fald_hpc.kernels.noise_lanes import LANES
 
 COIN_BLOCK = 1024
 FLAGS = 3

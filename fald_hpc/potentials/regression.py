@@ -48,10 +48,11 @@ def square_lengths(rows: np.ndarray) -> np.ndarray:
 
 def glm_kernels(label: str, residual: Callable[..., Any]) -> Kernels:
     """Return the compiled functions of a model with one linear predictor a row, from its residual."""
+    rows = instantiate(glm.rows_residuals, label, forceinline=True, residual=residual)
     return Kernels(
         label,
-        instantiate(glm.gradient, label, residual=residual, forceinline=True),
-        instantiate(glm.difference, label, residual=residual, forceinline=True),
+        instantiate(glm.gradient, label, forceinline=True, residual=residual, residuals_of=rows),
+        instantiate(glm.difference, label, forceinline=True, residual=residual, residuals_of=rows),
         instantiate(glm.full_gradient, label, residual=residual),
     )
 
@@ -113,6 +114,7 @@ class Regression(Potential):
             offset=np.concatenate(offset).astype(np.float64),
             start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             prior=np.ascontiguousarray(shares, np.float64) / self.prior_scale**2,
+            columns=np.ascontiguousarray((rows if rows.shape[1] < glm.LONG else rows[:, :0]).T),
         )
 
     def kept_size(self, n_rows: int) -> int:

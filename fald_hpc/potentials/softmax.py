@@ -28,6 +28,7 @@ class Problem(NamedTuple):
     offset: np.ndarray  # float64[n]
     start: np.ndarray  # int64[c + 1]
     prior: np.ndarray  # float64[c]
+    columns: np.ndarray  # float64[p or 0, n]
     factors: np.ndarray  # float64[K]
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fald_hpc.kernels import _quadratic, noise, quadratic
+from fald_hpc.kernels import _quadratic, noise, noise_lanes, quadratic
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.langevin import local_steps
@@ -134,7 +134,7 @@ def test_normals_in_lanes_are_those_of_their_streams(d, over):
     for t, k0 in ((1, 0), (100, 2**32 - 50)):
         lanes = np.empty((t, d, 8))
         step = (1, 0) if over == "chains" else (0, 1)
-        noise.fill_normals_lanes(KEY, noise.PRIVATE, 4090, 30, *step, k0, lanes)
+        noise_lanes.fill_normals_lanes(KEY, noise.PRIVATE, 4090, 30, *step, k0, lanes)
         for lane in range(8):
             single = np.empty((t, d))
             noise.fill_normals(KEY, noise.PRIVATE, 4090 + lane * step[0], 30 + lane * step[1], k0, single)
