@@ -145,7 +145,7 @@ if DISABLED:
     # 64-bit words wrap around on purpose; NumPy's scalars warn of it
     np.seterr(over="ignore")
 
-    def stack(like: np.dtype, size: int) -> np.ndarray:
+    def stack(like: Any, size: int) -> np.ndarray:
         """Return an array on the stack: here, an ordinary one."""
         return np.empty(size, like)
 
