@@ -27,7 +27,7 @@ help:
 	@echo 'make test-serial  pytest without MPI;  make test-openmpi, make test-mpich: the MPI tests alone'
 	@echo 'make test-slurm   batch jobs on a Slurm that the tests start; needs: apt-get install slurm-wlm munge'
 	@echo 'make test-long    the tests that take minutes each'
-	@echo 'make bench        benchmarks'
+	@echo 'make bench        speed against the limits of this machine and against JAX, numba and NumPy loops'
 	@echo 'make wheel        sdist and wheel into dist/;  make test-wheel: the wheel, in a clean environment elsewhere'
 	@echo 'make clean        removes build products and both environments, keeps runs/'
 
@@ -71,8 +71,10 @@ test-slurm: .venv/.ready-test .venv-mpich/.ready
 test-long: .venv/.ready-test .venv-mpich/.ready
 	$(BIN)/python -m pytest -m long --junitxml=$(REPORTS)/long.xml
 
-bench: .venv/.ready-test
-	$(BIN)/python -m benchmarks
+# Two tables with their raw repeats: against the limits of the machine, and against peers (JAX in an environment of its own).
+bench: .venv/.ready-test .venv-bench/.ready
+	$(BIN)/fald bench --json $(REPORTS)/bench.json
+	.venv-bench/bin/python -m benchmarks --json $(REPORTS)/peers.json
 
 wheel: .venv/.ready-test
 	rm -rf dist
@@ -82,9 +84,18 @@ test-wheel: wheel
 	.ci/test-wheel $(BIN)/python dist
 
 clean:
-	rm -rf build dist .venv .venv-mpich *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .venv-mpich .venv-bench *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f kernels/*.so
+
+# JAX and SGMCMCJax in an environment of their own; everything else is taken from .venv.
+.venv-bench/.ready: .venv/.ready-test benchmarks/requirements.txt
+	@.ci/make-venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	.venv-bench/bin/python -m pip install --quiet --no-deps sgmcmcjax==0.2.13
+	@printf 'import site; site.addsitedir("%s")\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		> "$$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
+	@touch $@
 
 # Environments. The stamps make a second call quick; a changed build file installs again.
 .venv/.ready-run: $(SOURCES)

@@ -1,68 +1,52 @@
-"""Time of an iteration for the built-in examples on one rank: a table, and JSON for comparison.
+"""fald_hpc beside its peers, measured in turns: a table of ratios, and JSON.
 
-    python -m benchmarks [--repeats 5] [--json FILE]
+    python -m benchmarks [--workload W1,W2,W3,W4,W7] [--quick] [--json FILE]
 
-The time of sampling alone, from the run's own timers, at two numbers of steps: their difference over the difference of
-the steps, so that set-up does not count. Medians over repeats with the smallest and the largest.
+Every ratio is a peer's time over ours in the same round; medians and quartiles over rounds. The limits of the machine
+are measured by ``fald bench``.
 """
 
 import argparse
-import json
 import os
-import statistics
 from pathlib import Path
 
 from fald_hpc import threads
 
-threads.cap(os.environ)  # before NumPy is imported
-
-# example, overrides, chains
-WORKLOADS = (
-    ("titanic", ("run.chains=4",), 4),
-    ("titanic", ("run.chains=1", "sampler.batch_size=1"), 1),
-    ("gaussian", ("run.chains=4",), 4),
-    ("gaussian-table1", ("run.chains=16", "sampler.comm_prob=0.1"), 16),
-    ("quickstart-regression", ("run.chains=4",), 4),
-)
-
-
-def seconds(name: str, overrides: tuple[str, ...], steps: int) -> float:
-    """Return the sampling time of one run."""
-    from fald_hpc import config, execute
-
-    run = execute.execute(config.load(name, [*overrides, f"run.steps={steps}"]), None)
-    return float(run.manifest["seconds"]["sample"])
-
-
-def measure(name: str, overrides: tuple[str, ...], repeats: int) -> list[float]:
-    """Return seconds per iteration of all chains and clients, one number a repeat."""
-    steps = 2000
-    seconds(name, overrides, steps)  # compiles
-    while seconds(name, overrides, steps) < 0.3:
-        steps *= 4
-    return [(seconds(name, overrides, 2 * steps) - seconds(name, overrides, steps)) / steps for _ in range(repeats)]
+threads.cap(os.environ)  # one thread for BLAS, as in a run; JAX's own threads are not touched
 
 
 def main() -> None:
     """Measure and print."""
-    from fald_hpc import config
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--workload", help="names with commas between them; all by default")
+    parser.add_argument("--quick", action="store_true", help="small and short: for a look")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = []
-    print(f"{'workload':60s} {'us a step':>10s} {'spread':>15s} {'ns a chain and client':>22s}")
-    for name, overrides, chains in WORKLOADS:
-        clients = len(config.clients(config.load(name, [])).ids)
-        found = measure(name, overrides, options.repeats)
-        middle = statistics.median(found)
-        label = " ".join((name, *overrides))
-        spread = f"{min(found) * 1e6:.3g}-{max(found) * 1e6:.3g}"
-        print(f"{label:60s} {middle * 1e6:10.3g} {spread:>15s} {middle * 1e9 / (chains * clients):22.3g}", flush=True)
-        rows.append({"workload": label, "seconds_per_step": found, "chains": chains, "clients": clients})
+
+    from benchmarks import peers
+    from fald_hpc.bench import document
+    from fald_hpc.bench.table import quantity
+    from fald_hpc.bench.workbench import Setting
+
+    names = options.workload.split(",") if options.workload else list(peers.WORKLOADS)
+    unknown = [name for name in names if name not in peers.WORKLOADS]
+    if unknown:
+        parser.error(f"there is no workload {unknown[0]!r}: choose from {', '.join(peers.WORKLOADS)}")
+    print(f"{'':4s}{'case':76s} {'peer':22s} {'fald':>9s} {'peer':>9s} {'ratio':>7s} {'quartiles':>13s}  must reach")
+    found = []
+    for name in names:
+        for one in peers.WORKLOADS[name](Setting.of(options.quick)):
+            low, high = one.ratio.quartiles
+            print(
+                f"{one.workload:4s}{one.case:76s} {one.peer:22s} {quantity(one.ours.median, ''):>9s} "
+                f"{quantity(one.theirs.median, ''):>9s} {one.ratio.median:7.3g} {f'{low:.3g}-{high:.3g}':>13s}  "
+                f"{'' if one.least is None else f'>= {one.least:g}'}",
+                flush=True,
+            )
+            found.append(one)
     if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        built = document.build([], options.quick, comparisons=[one.to_dict() for one in found])
+        document.write(built | {"command": "python -m benchmarks"}, options.json)
 
 
 if __name__ == "__main__":
