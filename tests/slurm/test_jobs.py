@@ -193,7 +193,8 @@ def test_copies_that_do_not_see_each_other_are_refused(slurm, openmpi, settings,
     assert not (tmp_path / "runs").exists()
 
 
-def test_open_mpi_by_its_own_mpiexec(slurm, openmpi, settings, serial, tmp_path):
+def test_open_mpi_by_what_this_slurm_offers(slurm, openmpi, settings, serial, tmp_path):
+    """By srun --mpi=pmix where PMIx is installed, else by the library's own mpiexec."""
     job = submitted(slurm, openmpi, tmp_path, settings, "--ranks", 4, "--nodes", 2, "--time", 5, FALD_MPI="openmpi")
     folder = tmp_path / "runs" / "titanic"
     advanced(folder)
