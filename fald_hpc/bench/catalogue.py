@@ -9,15 +9,15 @@ from fald_hpc.errors import UserError
 
 Measurement = Callable[[Setting], list[Result]]
 
-NAMES = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "schedule", "recording", "sums", "chains")
-PARALLEL = ("W5", "W6")
-QUICK = ("W1", "W3", "W4", "W7", "schedule", "recording", "sums")
+NAMES = ("machine", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "schedule", "recording", "sums", "chains")
+QUICK = ("machine", "W1", "W3", "W4", "W7", "schedule", "recording", "sums")
 """What ``--quick`` measures where nothing is named: no children, and seconds in all."""
 
 
 def workloads(prefix: children.Prefix) -> dict[str, Measurement]:
     """Return the measurements by name; ``prefix`` starts children on several ranks."""
     found: tuple[Measurement, ...] = (
+        machine.measure,
         normals.measure,
         quadratics.measure_w2,
         quadratics.measure_w3,

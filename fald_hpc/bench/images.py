@@ -38,7 +38,7 @@ def measure(setting: Setting) -> list[Result]:
     label = f"VR-FALD*, softmax, d = {DIMENSION}, {CLIENTS} clients of {rows} rows, minibatch {BATCH}"
     return [
         Result("W7", label, "chain-step", found["fald"], parts, "<= 2 x limit", None, prepared.compile_seconds,
-               {"data bytes": 8 * CLIENTS * rows * PIXELS})
+               {"multiply_adds": CLIENTS * BATCH * DIMENSION * 2.0, "bytes": CLIENTS * BATCH * (PIXELS + 1) * 8.0})
     ]  # fmt: skip
 
 

@@ -12,12 +12,14 @@ _LOW = np.uint64(0xFFFFFFFF)
 _FACTOR = np.uint64(0xD2511F53)
 
 
+def multiply_add_in(lanes: int) -> float:
+    """Return seconds of one fused multiply-add of doubles in vectors of 4 or 8."""
+    return timed(lambda: _yardsticks.multiply_adds(_ROUNDS, lanes)) / (16 * lanes * _ROUNDS)
+
+
 def multiply_add() -> float:
     """Return seconds of one fused multiply-add of doubles in the faster of 256-bit and 512-bit vectors."""
-    return min(
-        timed(lambda lanes=lanes: _yardsticks.multiply_adds(_ROUNDS, lanes)) / (16 * lanes * _ROUNDS)  # type: ignore[misc]
-        for lanes in (4, 8)
-    )
+    return min(multiply_add_in(4), multiply_add_in(8))
 
 
 @jit

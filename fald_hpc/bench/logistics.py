@@ -44,6 +44,10 @@ def measure(setting: Setting) -> list[Result]:
     drawing = {"normals": FEATURES * found["normal"].median}
     refresh = {"refreshes": 0.001 * (ROWS / BATCH) * max(reading, floating)}
     step = ratio(found["vr_fald_star without refreshes"], found["fald"]).median
+    operations = {
+        "multiply_adds": CLIENTS * BATCH * FEATURES * 2.0,
+        "bytes": CLIENTS * BATCH * FEATURES * 8.0,
+    }
     names = {
         "fald": ("FALD", {}, "", None),
         "vr_fald_star": ("VR-FALD*, q_c = 1/1000", refresh, "", None),
@@ -51,6 +55,6 @@ def measure(setting: Setting) -> list[Result]:
     }
     return [
         Result("W4", label, "chain-step", found[name], slower | drawing | more, target, value,
-               prepared[name].compile_seconds, {"sampler": name})
+               prepared[name].compile_seconds, {"sampler": name, **operations})
         for name, (label, more, target, value) in names.items()
     ]  # fmt: skip

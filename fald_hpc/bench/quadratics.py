@@ -33,7 +33,9 @@ def _measure(workload: str, name: str, d: int, chains: int, tau: float, target: 
     parts = {"multiply-adds": CLIENTS * d * d * found["limit"].median}
     words = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}[name]
     label = f"{words}, d = {d}, {chains} chain{'s' if chains > 1 else ''}, τ = {tau:g}"
-    facts = {"sampler": name, "dimension": d, "chains": chains, "noise_sharing": tau, "clients": CLIENTS}
+    # a matrix is read once for eight chains side by side; with one chain, once a step
+    operations = {"multiply_adds": CLIENTS * d * d, "bytes": CLIENTS * d * d * 8.0 / min(chains, 8)}
+    facts = {"sampler": name, "dimension": d, "chains": chains, "noise_sharing": tau, "clients": CLIENTS, **operations}
     return Result(
         workload, label, "chain-step", found["fald"], parts, target, None, prepared.compile_seconds, facts
     )
