@@ -2,7 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from fald_hpc.bench import children, images, logistics, memory, normals, quadratics, questions, ranks, start_up
+from fald_hpc.bench import (
+    children,
+    images,
+    logistics,
+    machine,
+    memory,
+    normals,
+    quadratics,
+    questions,
+    ranks,
+    start_up,
+)
 from fald_hpc.bench.result import Result
 from fald_hpc.bench.workbench import Setting
 from fald_hpc.errors import UserError
