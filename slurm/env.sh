@@ -59,7 +59,7 @@ fald_mpiexec() {
 fald_launcher() {
     [ -z "${FALD_LAUNCH:-}" ] || return 0
     if [ -z "${FALD_MPI:-}" ]; then
-        case $("$FALD_PYTHON" -c 'from fald_hpc import comm; print(comm.library())') in
+        case $("$FALD_PYTHON" -P -c 'from fald_hpc import comm; print(comm.library())') in
             *"Open MPI"*) FALD_MPI=openmpi ;;
             *"CRAY MPICH"*) FALD_MPI=cray ;;
             *"Intel(R) MPI"*) FALD_MPI=intel ;;

@@ -56,7 +56,8 @@ def text(job: Job, notes: Sequence[str] = ()) -> str:
     settings += [("FALD_SAVE_SECONDS", str(job.warning * 2 // 3)), *job.settings]
     lines += ["", *(f"{name}=${{{name}:-{shlex.quote(value)}}}" for name, value in settings)]
     lines += ["", part("env.sh").rstrip(), "", part("until-done.sh").rstrip(), ""]
-    command = ['"$FALD_PYTHON"', "-m", "fald_hpc", "run", shlex.quote(job.source)]
+    # -P: sources that happen to lie in the working folder are not what is installed
+    command = ['"$FALD_PYTHON"', "-P", "-m", "fald_hpc", "run", shlex.quote(job.source)]
     command += [word for pair in job.overrides for word in ("--set", shlex.quote(pair))]
     if job.points:
         lines += ["case $SLURM_ARRAY_TASK_ID in"]

@@ -191,11 +191,12 @@ class Cluster:
 
     # -- what tests ask ---------------------------------------------------------------------------------------------
 
-    def command(self, *arguments: object, check: bool = True, **options: object) -> str:
-        """Run a program under this Slurm and return what it printed."""
+    def command(self, *arguments: object, check: bool = True, cwd: Path | None = None) -> str:
+        """Run a program under this Slurm, by default in its folder, and return what it printed."""
         done = subprocess.run(
-            [str(word) for word in arguments], env=self.environ, capture_output=True, text=True, timeout=300, **options
-        )  # type: ignore[call-overload]
+            [str(word) for word in arguments],
+            env=self.environ, capture_output=True, text=True, timeout=300, cwd=cwd or self.place,
+        )  # fmt: skip
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
         return str(done.stdout)

@@ -196,7 +196,7 @@ def fakes(tmp_path):
 
     fake("scontrol", 'kill -TERM "$PPID"')
     fake("sleep", "exec /bin/sleep 0.1")
-    python = fake("python", 'case $1 in -c) echo "MPICH Version: 4" ;; esac')
+    python = fake("python", 'case $2 in -c) echo "MPICH Version: 4" ;; esac')
     fake("mpiexec", "exit ${CODE:-0}")
 
     def runner(text, srun='[ "$1" = --mpi=list ] && echo pmi2; exit 0', wait=True, **environ):
@@ -228,7 +228,7 @@ def test_a_run_that_is_done_ends_the_job(fakes):
     assert "start 0, by: srun --mpi=pmi2 --kill-on-bad-exit=1" in said
     run = next(line for line in calls if "fald_hpc run" in line)
     assert run.startswith("srun --mpi=pmi2 --kill-on-bad-exit=1 ")
-    assert run.endswith(" -m fald_hpc run titanic --set run.seed=2 --out /data/my runs/titanic --resume --time-limit auto")
+    assert run.endswith(" -P -m fald_hpc run titanic --set run.seed=2 --out /data/my runs/titanic --resume --time-limit auto")
     assert not [line for line in calls if line.startswith("scontrol")]
 
 
