@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fald_hpc.kernels.dot import ROWS, dot_four
 from fald_hpc.kernels.jit import fma, jit, placeholder, stack
 
 residual = placeholder("residual")
@@ -59,6 +60,21 @@ def predictor(rows, row, x):
     return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 
 
+@jit(forceinline=True)
+def four_predictors(rows, a, b, c, d, x):
+    """Return z·x of four rows, each as :func:`predictor` sums it."""
+    if x.size < LONG:
+        return predictor(rows, a, x), predictor(rows, b, x), predictor(rows, c, x), predictor(rows, d, x)
+    return dot_four(rows, a, b, c, d, x)
+
+
+@jit
+def add_four_rows(rows, a, b, c, d, fa, fb, fc, fd, out):
+    """Add f z of four rows, one after the other, to out: float64[d], which is read and written once for all."""
+    for j in range(out.size):
+        out[j] = fma(fd, rows[d, j], fma(fc, rows[c, j], fma(fb, rows[b, j], fma(fa, rows[a, j], out[j]))))
+
+
 def rows_residuals(problem, first, rows, begin, end, x, target, weight, out):
     """Write w_j residual_j of the rows begin..end-1 of a minibatch to out[:end - begin]; ``target``, ``weight``: scratch.
 
@@ -66,9 +82,21 @@ def rows_residuals(problem, first, rows, begin, end, x, target, weight, out):
     computed all the same, from zeros, since a vector costs what one number costs.
     """
     count = end - begin
+    fours = count - count % ROWS
+    for m in range(0, fours, ROWS):
+        out[m], out[m + 1], out[m + 2], out[m + 3] = four_predictors(
+            problem.rows,
+            first + rows[begin + m],
+            first + rows[begin + m + 1],
+            first + rows[begin + m + 2],
+            first + rows[begin + m + 3],
+            x,
+        )
+    for m in range(fours, count):
+        out[m] = predictor(problem.rows, first + rows[begin + m], x)
     for m in range(count):
         row = first + rows[begin + m]
-        out[m] = predictor(problem.rows, row, x) + problem.offset[row]
+        out[m] += problem.offset[row]
         target[m] = problem.target[row]
         weight[m] = problem.weight[row]
     whole = (count + 3) & -4
@@ -81,7 +109,23 @@ def rows_residuals(problem, first, rows, begin, end, x, target, weight, out):
 @jit(forceinline=True)
 def _add_rows(problem, first, rows, begin, end, factors, out):
     """Add factor_m z_m of the rows begin..end-1 of a minibatch."""
-    for m in range(end - begin):
+    fours = 0
+    if out.size >= LONG:
+        fours = (end - begin) - (end - begin) % ROWS
+        for m in range(0, fours, ROWS):
+            add_four_rows(
+                problem.rows,
+                first + rows[begin + m],
+                first + rows[begin + m + 1],
+                first + rows[begin + m + 2],
+                first + rows[begin + m + 3],
+                factors[m],
+                factors[m + 1],
+                factors[m + 2],
+                factors[m + 3],
+                out,
+            )
+    for m in range(fours, end - begin):
         row = first + rows[begin + m]
         for j in range(out.size):
             out[j] = fma(factors[m], problem.rows[row, j], out[j])

@@ -11,10 +11,11 @@ import numpy as np
 
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
+from fald_hpc.kernels.dot import ROWS
 from fald_hpc.kernels.elementary import exp
 from fald_hpc.kernels.glm import Problem as RowsProblem
-from fald_hpc.kernels.glm import predictor
-from fald_hpc.kernels.jit import fma, jit
+from fald_hpc.kernels.glm import add_four_rows, four_predictors
+from fald_hpc.kernels.jit import fma, jit, stack
 from fald_hpc.potentials.base import Kernels
 from fald_hpc.potentials.regression import INTERCEPT, Regression, square_lengths, weighted_gram, weighted_squares
 
@@ -29,34 +30,47 @@ class Problem(NamedTuple):
     start: np.ndarray  # int64[c + 1]
     prior: np.ndarray  # float64[c]
     columns: np.ndarray  # float64[p or 0, n]
-    factors: np.ndarray  # float64[K]
+    factors: np.ndarray  # float64[4, K]
 
 
-@jit(forceinline=True)
-def _residuals(problem, row, x, out):
-    """Write w_j (p_k - 1[y = k]) of one row: float64[K]."""
+@jit
+def _residuals(problem, members, x, out):
+    """Write w_j (p_k - 1[y = k]) of four rows: float64[4, K]; ``members``: int64[4], the rows."""
     p = problem.rows.shape[1]
-    classes = out.size
-    largest = -np.inf
+    classes = out.shape[1]
     for k in range(classes):
-        out[k] = predictor(problem.rows, row, x[k * p : (k + 1) * p])
-        largest = max(largest, out[k])
-    total = 0.0
-    for k in range(classes):
-        out[k] = exp(out[k] - largest)
-        total += out[k]
-    label = np.int64(problem.target[row])
-    for k in range(classes):
-        out[k] = problem.weight[row] * (out[k] / total - (1.0 if k == label else 0.0))
+        out[0, k], out[1, k], out[2, k], out[3, k] = four_predictors(
+            problem.rows, members[0], members[1], members[2], members[3], x[k * p : (k + 1) * p]
+        )
+    for m in range(ROWS):
+        largest = -np.inf
+        for k in range(classes):
+            largest = max(largest, out[m, k])
+        for k in range(classes):
+            out[m, k] = exp(out[m, k] - largest)
+        total = 0.0
+        for k in range(classes):
+            total += out[m, k]
+        label = np.int64(problem.target[members[m]])
+        for k in range(classes):
+            out[m, k] = problem.weight[members[m]] * (out[m, k] / total - (1.0 if k == label else 0.0))
 
 
-@jit(forceinline=True)
-def _add_outer(problem, row, factors, out):
-    """Add factor_k z_j to the gradient of class k."""
+@jit
+def _add_outer(problem, members, count, factors, out):
+    """Add factor_k z_j of the first ``count`` of four rows to the gradient of class k, row after row."""
     p = problem.rows.shape[1]
-    for k in range(factors.size):
-        for j in range(p):
-            out[k * p + j] = fma(factors[k], problem.rows[row, j], out[k * p + j])
+    for k in range(factors.shape[1]):
+        part = out[k * p : (k + 1) * p]
+        if count == ROWS:
+            add_four_rows(
+                problem.rows, members[0], members[1], members[2], members[3],
+                factors[0, k], factors[1, k], factors[2, k], factors[3, k], part,
+            )  # fmt: skip
+        else:
+            for m in range(count):
+                for j in range(p):
+                    part[j] = fma(factors[m, k], problem.rows[members[m], j], part[j])
 
 
 @jit
@@ -67,12 +81,17 @@ def _gradient(problem, i, x, rows, out):
         out[j] = problem.prior[i] * x[j]
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        factors = problem.factors
-        for m in range(rows.size):
-            _residuals(problem, first + rows[m], x, factors)
-            for k in range(factors.size):
-                factors[k] *= scale
-            _add_outer(problem, first + rows[m], factors, out)
+        members, factors = stack(np.int64, ROWS), problem.factors
+        for begin in range(0, rows.size, ROWS):
+            count = min(ROWS, rows.size - begin)
+            for m in range(ROWS):
+                # where fewer than four are left the last one fills up, and counts once
+                members[m] = first + rows[begin + min(m, count - 1)]
+            _residuals(problem, members, x, factors)
+            for m in range(count):
+                for k in range(factors.shape[1]):
+                    factors[m, k] *= scale
+            _add_outer(problem, members, count, factors, out)
     return rows.size
 
 
@@ -84,13 +103,17 @@ def _difference(problem, i, x, y, kept, rows, out):
         out[j] = problem.prior[i] * (x[j] - y[j])
     if rows.size > 0:
         scale = np.float64(n) / np.float64(rows.size)
-        factors = problem.factors
-        for m in range(rows.size):
-            row = first + rows[m]
-            _residuals(problem, row, x, factors)
-            for k in range(factors.size):
-                factors[k] = scale * (factors[k] - kept[row * factors.size + k])
-            _add_outer(problem, row, factors, out)
+        members, factors = stack(np.int64, ROWS), problem.factors
+        classes = factors.shape[1]
+        for begin in range(0, rows.size, ROWS):
+            count = min(ROWS, rows.size - begin)
+            for m in range(ROWS):
+                members[m] = first + rows[begin + min(m, count - 1)]
+            _residuals(problem, members, x, factors)
+            for m in range(count):
+                for k in range(classes):
+                    factors[m, k] = scale * (factors[m, k] - kept[members[m] * classes + k])
+            _add_outer(problem, members, count, factors, out)
     return rows.size
 
 
@@ -98,12 +121,19 @@ def _difference(problem, i, x, y, kept, rows, out):
 def _full_gradient(problem, i, y, kept, out):
     for j in range(y.size):
         out[j] = problem.prior[i] * y[j]
-    classes = y.size // problem.rows.shape[1]
-    for row in range(problem.start[i], problem.start[i + 1]):
-        factors = kept[row * classes : (row + 1) * classes]
-        _residuals(problem, row, y, factors)
-        _add_outer(problem, row, factors, out)
-    return problem.start[i + 1] - problem.start[i]
+    first, last = problem.start[i], problem.start[i + 1]
+    members, factors = stack(np.int64, ROWS), problem.factors
+    classes = factors.shape[1]
+    for begin in range(first, last, ROWS):
+        count = min(ROWS, last - begin)
+        for m in range(ROWS):
+            members[m] = begin + min(m, count - 1)
+        _residuals(problem, members, y, factors)
+        for m in range(count):
+            for k in range(classes):
+                kept[members[m] * classes + k] = factors[m, k]
+        _add_outer(problem, members, count, factors, out)
+    return last - first
 
 
 _KERNELS = Kernels("softmax", _gradient, _difference, _full_gradient)
@@ -158,7 +188,7 @@ class Softmax(Regression):
     def pack(self, clients: Sequence[ClientData], shares: np.ndarray) -> Problem:
         """Return rows, targets and weights of all clients, one after another."""
         packed: RowsProblem = super().pack(clients, shares)
-        return Problem(*packed, factors=np.zeros(self.classes))
+        return Problem(*packed, factors=np.zeros((ROWS, self.classes)))
 
     def kept_size(self, n_rows: int) -> int:
         """Return K residuals a row."""
