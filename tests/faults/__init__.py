@@ -1,0 +1,1 @@
+"""Real runs, and what is done to them: signals, dead launchers, full disks, locks."""
