@@ -2,7 +2,9 @@
 
     python -m benchmarks [--workload W1,W2,W3,W4,W7] [--quick] [--json FILE]
 
-Every ratio is a peer's time over ours in the same round; medians and quartiles over rounds. The limits of the machine
+Every ratio is a peer's wall time over ours in the same round; medians and quartiles over rounds. "By work" is the ratio of
+the times on cores, all threads together: it is the larger one where a peer uses more cores than one, and other work on
+the machine does not change it. The limits of the machine
 are measured by ``fald bench``.
 """
 
@@ -32,14 +34,16 @@ def main() -> None:
     unknown = [name for name in names if name not in peers.WORKLOADS]
     if unknown:
         parser.error(f"there is no workload {unknown[0]!r}: choose from {', '.join(peers.WORKLOADS)}")
-    print(f"{'':4s}{'case':76s} {'peer':22s} {'fald':>9s} {'peer':>9s} {'ratio':>7s} {'quartiles':>13s}  must reach")
+    header = f"{'':4s}{'case':76s} {'peer':22s} {'fald':>9s} {'peer':>9s} {'ratio':>7s} {'quartiles':>13s}"
+    print(f"{header} {'by work':>8s}  must reach")
     found = []
     for name in names:
         for one in peers.WORKLOADS[name](Setting.of(options.quick)):
             low, high = one.ratio.quartiles
+            ours, theirs = quantity(one.ours.median, ""), quantity(one.theirs.median, "")
             print(
-                f"{one.workload:4s}{one.case:76s} {one.peer:22s} {quantity(one.ours.median, ''):>9s} "
-                f"{quantity(one.theirs.median, ''):>9s} {one.ratio.median:7.3g} {f'{low:.3g}-{high:.3g}':>13s}  "
+                f"{one.workload:4s}{one.case:76s} {one.peer:22s} {ours:>9s} {theirs:>9s} {one.ratio.median:7.3g} "
+                f"{f'{low:.3g}-{high:.3g}':>13s} {one.work_ratio.median:8.3g}  "
                 f"{'' if one.least is None else f'>= {one.least:g}'}",
                 flush=True,
             )

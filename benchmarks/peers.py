@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks import jax_quadratic, jax_rows, jax_setup, numba_loop, numpy_loop, sgmcmcjax_peer
 from benchmarks.comparison import compare
 from fald_hpc.bench import images, logistics, problems, quadratics
-from fald_hpc.bench.spread import timed
+from fald_hpc.bench.spread import WALL, timed
 from fald_hpc.bench.workbench import Case, repeated
 from fald_hpc.kernels import noise
 from fald_hpc.potentials.logistic import Logistic
@@ -18,8 +18,8 @@ WORDS = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}
 def w1(setting):
     """Compare a normal with NumPy's."""
     out, key = np.empty((256, 20)), noise.key(1)
-    ours = lambda: min(timed(lambda: noise.fill_normals(key, noise.COMMON, 0, 0, 0, out)) for _ in range(20)) / out.size  # noqa: E731
-    theirs = lambda: min(timed(lambda: numpy_loop.normals(out)) for _ in range(20)) / out.size  # noqa: E731
+    ours = lambda: min(timed(lambda: noise.fill_normals(key, noise.COMMON, 0, 0, 0, out), WALL) for _ in range(20)) / out.size  # noqa: E731
+    theirs = lambda: min(timed(lambda: numpy_loop.normals(out), WALL) for _ in range(20)) / out.size  # noqa: E731
     return compare("W1", "normals", ours, {"NumPy standard_normal": (theirs, 4.0, {})}, setting.repeats, "normal")
 
 
@@ -43,7 +43,7 @@ def _quadratic(workload, name, d, chains, tau, leasts, setting):
     clients, mode, gamma = problems.gaussian(quadratics.CLIENTS, d)
     parts = clients.load(range(quadratics.CLIENTS))
     precision, mean = np.array([part.precision for part in parts]), np.array([part.mean for part in parts])
-    case = quadratics.case(name, d, chains, tau)
+    case = quadratics.case(name, d, chains, tau, clock=WALL)
     ours = repeated(case, setting)["fald"]
     shape = (precision, mean, mode, gamma, tau, quadratics.COINS, quadratics.COINS)
     reduced = name == "vr_fald_star"
@@ -70,7 +70,7 @@ def w4(setting):
     rows, labels = _rows(clients)
     steps = _steps(setting, 2e-5)
     found = []
-    prepared = logistics.cases()
+    prepared = logistics.cases(clock=WALL)
     for name, leasts in (("fald", (None, None)), ("vr_fald_star", (10.0, 3.0))):
         reduced = name == "vr_fald_star"
         jax_shape = (rows, labels, point[:, None], gamma, 0.1, 0.001, logistics.BATCH, steps, reduced)
@@ -95,7 +95,7 @@ def _one_client(setting, steps):
     ):
         run = sgmcmcjax_peer.run(rows[0], labels[0], point, gamma, logistics.BATCH, steps, every)
         peers = {"SGMCMCJax": (jax_setup.timer(run, steps), None, {})}
-        case = Case(Logistic(), clients, sampler, 1, point)
+        case = Case(Logistic(), clients, sampler, 1, point, clock=WALL)
         ours = repeated(case, setting)["fald"]
         found += compare("W4", f"{label}, one client", ours, peers, setting.repeats)
     return found
@@ -111,7 +111,7 @@ def w7(setting):
     shape = (rows, labels, start.reshape(-1, images.CLASSES), gamma, 0.1, 0.001, images.BATCH, steps, True)
     measure, form = jax_setup.fastest(jax_rows.variants(*shape), steps)
     peers = {"JAX, both cores": (measure, 2.0, {"form": form, "compile_seconds": measure.compile_seconds})}
-    ours = repeated(images.case(n), setting)["fald"]
+    ours = repeated(images.case(n, WALL), setting)["fald"]
     label = f"VR-FALD*, softmax, d = {images.DIMENSION}, 20 clients of {n} rows, minibatch {images.BATCH}"
     return compare("W7", label, ours, peers, setting.repeats)
 
@@ -128,7 +128,7 @@ def _steps(setting, seconds_of_step):
 
 def _plain(function, arguments, units):
     function(*arguments)  # compiles, where it does
-    return lambda: timed(lambda: function(*arguments)) / units
+    return lambda: timed(lambda: function(*arguments), WALL) / units
 
 
 WORKLOADS = {"W1": w1, "W2": w2, "W3": w3, "W4": w4, "W7": w7}

@@ -2,7 +2,7 @@
 
 from fald_hpc.bench import limits, normals, problems
 from fald_hpc.bench.result import Result
-from fald_hpc.bench.spread import in_turns
+from fald_hpc.bench.spread import PROCESSOR, Clock, in_turns
 from fald_hpc.bench.workbench import Case, Setting, repeated
 from fald_hpc.potentials.softmax import Softmax
 from fald_hpc.samplers.vr_fald_star import VRFALDStar
@@ -11,11 +11,11 @@ CLIENTS, PIXELS, CLASSES, BATCH = 20, 784, 10, 64
 DIMENSION = (PIXELS + 1) * CLASSES
 
 
-def case(rows: int) -> Case:
+def case(rows: int, clock: Clock = PROCESSOR) -> Case:
     """Return the prepared case with so many rows a client (MNIST: 3000)."""
     clients, start, gamma = problems.softmax(CLIENTS, rows, PIXELS, CLASSES)
     sampler = VRFALDStar(gamma, 0.1, 1.0, BATCH, 0.001)
-    return Case(Softmax(classes=CLASSES, intercept=True), clients, sampler, 1, start)
+    return Case(Softmax(classes=CLASSES, intercept=True), clients, sampler, 1, start, clock=clock)
 
 
 def measure(setting: Setting) -> list[Result]:

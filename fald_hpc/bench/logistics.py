@@ -2,7 +2,7 @@
 
 from fald_hpc.bench import limits, normals, problems
 from fald_hpc.bench.result import Result
-from fald_hpc.bench.spread import in_turns, ratio
+from fald_hpc.bench.spread import PROCESSOR, Clock, in_turns, ratio
 from fald_hpc.bench.workbench import Case, Setting, repeated
 from fald_hpc.potentials.logistic import Logistic
 from fald_hpc.samplers.base import Sampler
@@ -12,7 +12,7 @@ from fald_hpc.samplers.vr_fald_star import VRFALDStar
 CLIENTS, ROWS, FEATURES, BATCH = 2, 10_000, 50, 10
 
 
-def cases(comm_prob: float = 0.1, refresh_prob: float = 0.001) -> dict[str, Case]:
+def cases(comm_prob: float = 0.1, refresh_prob: float = 0.001, clock: Clock = PROCESSOR) -> dict[str, Case]:
     """Return both samplers on the same data.
 
     A refresh costs a pass over all rows, so q_c is such that it touches as many rows as the minibatches between two.
@@ -23,7 +23,7 @@ def cases(comm_prob: float = 0.1, refresh_prob: float = 0.001) -> dict[str, Case
         "vr_fald_star": VRFALDStar(gamma, comm_prob, 1.0, BATCH, refresh_prob),
         "vr_fald_star without refreshes": VRFALDStar(gamma, comm_prob, 1.0, BATCH, 1e-9),
     }
-    return {name: Case(Logistic(), clients, sampler, 1, point) for name, sampler in samplers.items()}
+    return {name: Case(Logistic(), clients, sampler, 1, point, clock=clock) for name, sampler in samplers.items()}
 
 
 def measure(setting: Setting) -> list[Result]:

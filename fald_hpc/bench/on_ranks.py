@@ -13,7 +13,7 @@ import numpy as np
 from fald_hpc import comm
 from fald_hpc.bench import limits, normals, problems, quadratics
 from fald_hpc.bench.result import Result
-from fald_hpc.bench.spread import Spread, difference, in_turns, ratio, timed
+from fald_hpc.bench.spread import WALL, Spread, difference, in_turns, ratio, timed
 from fald_hpc.bench.workbench import Case, Setting
 from fald_hpc.data import builtin
 from fald_hpc.kernels import _collectives, _yardsticks
@@ -31,7 +31,7 @@ def reductions(communicator: comm.Serial, doubles: int, calls: int, work: int, s
     """Return seconds of one call of a C loop of MPI_Allreduce, after the same work on every rank."""
     address = _collectives.address() if send else 0
     communicator.maximum(np.zeros(1))  # start together
-    return timed(lambda: _yardsticks.reductions(address, communicator.number, doubles, calls, work)) / calls
+    return timed(lambda: _yardsticks.reductions(address, communicator.number, doubles, calls, work), WALL) / calls
 
 
 def w2(communicator: comm.Serial, setting: Setting) -> list[Result]:
@@ -39,7 +39,7 @@ def w2(communicator: comm.Serial, setting: Setting) -> list[Result]:
     results = []
     for name, tau in (("fald", 1.0), ("vr_fald_star", 1.0), ("fald", 0.0), ("vr_fald_star", 0.0)):
         chains = 16 if setting.quick else 100
-        case = quadratics.case(name, 20, chains, tau, communicator=communicator)
+        case = quadratics.case(name, 20, chains, tau, communicator=communicator, clock=WALL)
         steps = 100 if setting.quick else 600
         found = in_turns({"fald": lambda case=case, n=steps: case.per_chain_step(n)}, setting.repeats)  # type: ignore[misc]
         words = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}[name]
@@ -53,7 +53,7 @@ def w5(communicator: comm.Serial, setting: Setting) -> list[Result]:
     """Measure the Titanic's shape: ten clients, minibatch 1, p_c = q_c = 1/20, one chain."""
     sampler = VRFALDStar(1e-4, 0.05, 1.0, 1, 0.05)
     d = 4
-    case = Case(Logistic(), builtin.titanic(), sampler, 1, np.zeros(d), communicator=communicator)
+    case = Case(Logistic(), builtin.titanic(), sampler, 1, np.zeros(d), communicator=communicator, clock=WALL)
     case.run(2_000)
     # rank 0 decides how long: on a machine with other work a message can take a thousand times longer
     taken = float(communicator.share(case.run(20_000))) / 20_000
@@ -86,8 +86,8 @@ def w6(communicator: comm.Serial, setting: Setting) -> list[Result]:
     """Measure what an averaging costs, beside raw reductions of the same bytes between equally loaded ranks."""
     d = 20
     clients, mode, gamma = problems.gaussian(communicator.size, d)
-    with_events = Case(Gaussian(), clients, FALD(gamma, 0.1), 1, mode, communicator=communicator)
-    without = Case(Gaussian(), clients, FALD(gamma, 1e-12), 1, mode, communicator=communicator)
+    with_events = Case(Gaussian(), clients, FALD(gamma, 0.1), 1, mode, communicator=communicator, clock=WALL)
+    without = Case(Gaussian(), clients, FALD(gamma, 1e-12), 1, mode, communicator=communicator, clock=WALL)
     with_events.run(2_000)
     taken = float(communicator.share(with_events.run(20_000))) / 20_000
     steps = max(2_000, min(400_000, int((0.05 if setting.quick else 0.3) / taken)))
