@@ -8,7 +8,7 @@ from fald_hpc.kernels.jit import flatten, jit
 from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
 
 
-@jit
+@jit(internal=True)
 def _collect(values, lo, hi, window, width, failed, message):
     """Add the values of this rank's clients and chains lo..hi-1, float64[c, s, d], to a message of hi - lo rows."""
     # the range of chains is no slice of the array: its type would no longer say that coordinates are neighbours
@@ -34,7 +34,7 @@ def _collect(values, lo, hi, window, width, failed, message):
         row[BINS * d + 2] = failed
 
 
-@jit
+@jit(internal=True)
 def _widen(values, lo, hi, received, window, communicator, send, receive):
     """Widen the windows of the chains whose values did not fit, by an exact maximum over all clients."""
     c, _, d = values.shape
@@ -52,7 +52,7 @@ def _widen(values, lo, hi, received, window, communicator, send, receive):
     return error
 
 
-@jit
+@jit(internal=True)
 def exchange(settings, state, work, first, first_window, second, second_window, lo, hi):
     """Average one or two vectors of every chain lo..hi-1 over all clients, in one message.
 
@@ -107,7 +107,7 @@ def exchange(settings, state, work, first, first_window, second, second_window, 
             return MPI_ERROR
 
 
-@jit
+@jit(internal=True)
 def finish(settings, work, vector, lo, hi, out):
     """Write the means of the last exchange, its first (0) or second (1) vector, to out[lo:hi]: float64[s, d]."""
     n = hi - lo

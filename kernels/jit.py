@@ -54,6 +54,7 @@ def jit(
     cache: bool = True,
     forceinline: bool = False,
     allocates: bool = False,
+    internal: bool = False,
     **options: Any,
 ) -> Any:
     """Compile a function for native code: cached on disk, the interpreter lock released, IEEE semantics.
@@ -70,15 +71,18 @@ def jit(
     allocates : bool
         True if it makes arrays (``numpy.empty``; without, an allocation fails to compile). Where False, numba counts no
         references: the counts of a record's twenty arrays would cost more than a short event.
+    internal : bool
+        True if only compiled code calls it: no form for Python is then made, which for a function that takes records
+        compiles longer than the function itself.
     **options
         Further options of :func:`numba.njit`.
     """
     if function is None:
-        return lambda f: jit(f, cache=cache, forceinline=forceinline, allocates=allocates, **options)
+        return lambda f: jit(f, cache=cache, forceinline=forceinline, allocates=allocates, internal=internal, **options)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE
     # numba lets a function inherit what its first caller has set: all are given here, so that none depends on that
-    options |= {"forceinline": forceinline, "_nrt": allocates, "no_cfunc_wrapper": not allocates}
+    options |= {"forceinline": forceinline, "_nrt": allocates, "no_cfunc_wrapper": not allocates, "no_cpython_wrapper": internal}
     try:
         return numba.njit(cache=cache, nogil=True, error_model="numpy", **options)(function)
     finally:
@@ -86,7 +90,7 @@ def jit(
 
 
 def instantiate(
-    template: Callable[..., Any], label: str, *, cache: bool = True, forceinline: bool = False, **functions: Any
+    template: Callable[..., Any], label: str, *, cache: bool = True, forceinline: bool = False, internal: bool = False, **functions: Any
 ) -> Any:
     """Compile a template with some of its global names bound to given functions.
 
@@ -104,6 +108,8 @@ def instantiate(
         False when one of the functions is a user's, whose later changes the cache could not notice.
     forceinline : bool
         Make the instance part of its callers: worth it where it takes whole records, whose every field a call copies.
+    internal : bool
+        As in :func:`jit`.
     **functions
         The functions to bind, by placeholder name.
     """
@@ -116,7 +122,7 @@ def instantiate(
     bound.__module__ = template.__module__
     bound.__qualname__ = f"{template.__qualname__}_{label}"
     bound.__doc__ = template.__doc__
-    return jit(bound, cache=cache, forceinline=forceinline)
+    return jit(bound, cache=cache, forceinline=forceinline, internal=internal)
 
 
 def compile_for(function: Any, signature: tuple[Any, ...]) -> None:

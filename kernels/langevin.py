@@ -8,7 +8,7 @@ from fald_hpc.kernels.state import ROWS_TOUCHED
 estimate = placeholder("estimate")
 
 
-@jit(forceinline=True)
+@jit(forceinline=True, internal=True)
 def langevin_step(settings, common, private, gradient, x):
     """Move x: float64[d] by one Langevin step, in place."""
     for j in range(x.size):

@@ -5,7 +5,7 @@ from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, MESSAGES
 
 
-@jit
+@jit(internal=True)
 def copy(values, lo, hi, out):
     """Copy rows lo..hi-1: float64[s, d] (a slice assignment compiles slowly, for its checks of shapes)."""
     for s in range(lo, hi):
@@ -13,7 +13,7 @@ def copy(values, lo, hi, out):
             out[s, j] = values[s, j]
 
 
-@jit
+@jit(internal=True)
 def record(settings, values, after, lo, hi, records, counts):
     """Append values[lo:hi]: float64[s, d] to records: float64[s, r, d] unless iteration ``after`` is in burn-in."""
     if after > settings.burn_in:
@@ -24,7 +24,7 @@ def record(settings, values, after, lo, hi, records, counts):
             counts[s] = r + 1
 
 
-@jit
+@jit(internal=True)
 def record_local(settings, state, work, after, lo, hi, records, counts):
     """Record the average between events; the communicator is ``ALONE``, so no message is sent."""
     if after <= settings.burn_in:
@@ -38,7 +38,7 @@ def record_local(settings, state, work, after, lo, hi, records, counts):
     return status
 
 
-@jit
+@jit(internal=True)
 def averaged(settings, state, work, vector, after, lo, hi, records, counts):
     """Take the means of the last exchange as every client's parameter and record them; ``after`` = k + 1."""
     finish(settings, work, vector, lo, hi, state.mean)

@@ -7,7 +7,7 @@ from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import COIN_BLOCK
 
 
-@jit
+@jit(internal=True)
 def coins_of(settings, work, chain, k):
     """Return the coins of iteration k (bits of :mod:`fald_hpc.kernels.coins`) of a chain or of ``SHARED``."""
     first = k - k % COIN_BLOCK
@@ -18,7 +18,7 @@ def coins_of(settings, work, chain, k):
     return work.coins[k - first]
 
 
-@jit
+@jit(internal=True)
 def next_event(settings, work, chain, mask, k, stop):
     """Return the first iteration in k..stop-1 with a coin of the mask, or stop."""
     while k < stop:
@@ -32,7 +32,7 @@ def next_event(settings, work, chain, mask, k, stop):
     return stop
 
 
-@jit
+@jit(internal=True)
 def stream(shared, first_chain, chain):
     """Return the chain number of the coins: ``SHARED``, or the global number of a local chain."""
     return SHARED if shared else first_chain + chain

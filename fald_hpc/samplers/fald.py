@@ -88,8 +88,8 @@ class FALD(Sampler):
     def compiled(kernels):
         """Return the compiled segment for a potential's kernels."""
         label = f"fald_{kernels.label}"
-        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, gradient=kernels.gradient)
-        steps = instantiate(local_steps, label, cache=kernels.cache, estimate=one)
+        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, gradient=kernels.gradient)
+        steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, plain=steps, **kernels.fald_parts)
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.fald_parts)
         return instantiate(segment, label, cache=kernels.cache, advance=steps)

@@ -148,9 +148,9 @@ class VRFALDStar(Sampler):
     def compiled(kernels):
         """Return the compiled segment for a potential's kernels."""
         label = f"vr_fald_star_{kernels.label}"
-        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, difference=kernels.difference)
-        steps = instantiate(local_steps, label, cache=kernels.cache, estimate=one)
+        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, difference=kernels.difference)
+        steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, plain=steps, **kernels.vr_parts)
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.vr_parts)
         move = VRFALDStar.compiled_refresh(kernels)
         return instantiate(segment, label, cache=kernels.cache, advance=steps, move_reference=move)
