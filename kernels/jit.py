@@ -90,7 +90,13 @@ def jit(
 
 
 def instantiate(
-    template: Callable[..., Any], label: str, *, cache: bool = True, forceinline: bool = False, internal: bool = False, **functions: Any
+    template: Callable[..., Any],
+    label: str,
+    *,
+    cache: bool = True,
+    forceinline: bool = False,
+    internal: bool = False,
+    **functions: Any,
 ) -> Any:
     """Compile a template with some of its global names bound to given functions.
 

@@ -188,7 +188,7 @@ class Softmax(Regression):
     def pack(self, clients: Sequence[ClientData], shares: np.ndarray) -> Problem:
         """Return rows, targets and weights of all clients, one after another."""
         packed: RowsProblem = super().pack(clients, shares)
-        return Problem(*packed, factors=np.zeros((ROWS, self.classes)))
+        return Problem(**packed._asdict(), factors=np.zeros((ROWS, self.classes)))
 
     def kept_size(self, n_rows: int) -> int:
         """Return K residuals a row."""
