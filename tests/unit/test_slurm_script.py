@@ -195,7 +195,8 @@ def fakes(tmp_path):
         return str(path)
 
     fake("scontrol", 'kill -TERM "$PPID"')
-    fake("sleep", "exec /bin/sleep 0.1")
+    # the patience with a run that was told to stop (60) must outlast the run's own answer on a busy machine
+    fake("sleep", '[ "$1" = 60 ] && exec /bin/sleep 5; exec /bin/sleep 0.1')
     python = fake("python", 'case $2 in -c) echo "MPICH Version: 4" ;; esac')
     fake("mpiexec", "exit ${CODE:-0}")
 
