@@ -20,7 +20,9 @@ from fald_hpc.errors import UserError
 
 Measurement = Callable[[Setting], list[Result]]
 
-NAMES = ("machine", "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "schedule", "recording", "sums", "chains")
+NAMES = (
+    "machine", *(f"W{n}" for n in range(1, 10)), "two-ranks", "schedule", "recording", "sums", "chains",
+)  # fmt: skip
 QUICK = ("machine", "W1", "W3", "W4", "W7", "schedule", "recording", "sums")
 """What ``--quick`` measures where nothing is named: no children, and seconds in all."""
 
@@ -38,6 +40,7 @@ def workloads(prefix: children.Prefix) -> dict[str, Measurement]:
         images.measure,
         memory.measure,
         lambda setting: start_up.measure(setting, prefix),
+        ranks.measure("W2", prefix),
         questions.schedules,
         questions.recordings,
         questions.exact_sums,

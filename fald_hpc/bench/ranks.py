@@ -1,4 +1,4 @@
-"""W5 and W6: two ranks, started as children by mpiexec."""
+"""W5, W6, and W2 on two ranks, started as children by mpiexec."""
 
 from collections.abc import Callable
 

@@ -21,7 +21,7 @@ def bench(
 ) -> None:
     """Measure workloads against what this machine can do, measured in the same call: a table, and JSON.
 
-    Times are medians over repeats that take turns with the yardstick; compilation is apart. W5 and W6 start two ranks.
+    Times are medians over repeats that take turns with the yardstick; compilation is apart. W5, W6 and two-ranks start two ranks.
     """
     from fald_hpc.bench import catalogue, document, table
     from fald_hpc.bench.workbench import Setting
