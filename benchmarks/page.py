@@ -27,8 +27,8 @@ def main() -> None:
     for path in benches:
         for r in document.read(path):
             # "Open MPI v5.0.8, package: ..." or "MPICH Version: 4.3.1"
-            library = str(r.facts.get("mpi", "")).partition(",")[0].replace("Version: ", "").strip()
-            cases[r.workload, r.case, library.split(" v")[0]] = (r, library)
+            library = " ".join(str(r.facts.get("mpi", "")).partition(",")[0].replace("Version:", "").split())
+            cases[r.workload, r.case, library.rpartition(" ")[0]] = (r, library)
     order = {name: place for place, name in enumerate(catalogue.NAMES)}
     results = [
         replace(r, case=f"{r.case}, {library}" if library else r.case)
@@ -42,7 +42,7 @@ def main() -> None:
         "limits": _limits([r for r in results if r.workload.startswith("W")]),
         "yardsticks": _yardsticks([r for r in results if r.workload == "machine"]),
         "questions": _limits([r for r in results if r.workload in ("schedule", "recording", "exact sums", "chains")]),
-        "peers": _peers(compared["comparisons"]),
+        "peers": _peers(compared["comparisons"]) + _two_ranks(compared["comparisons"], results),
     }.items():
         text, n = re.subn(
             rf"(<!-- {name} -->\n).*?(<!-- end -->)",
@@ -77,15 +77,16 @@ def _limits(results):
     ]
     for r in results:
         low, high = (quantity(value, r.unit) for value in r.seconds.quartiles)
+        per = "" if r.unit == "bytes" else f" {'an' if r.unit[0] in 'aeiou' else 'a'} {r.unit}"
         limit = sum(r.limit.values())
         parts = ", ".join(f"{name} {quantity(value, r.unit)}" for name, value in r.limit.items())
         reached = "; ".join(part for part in (r.target, "" if r.value is None else f"is {r.value:.3g}") if part)
         lines.append(
-            f"| {r.workload} | {r.case} | {quantity(r.seconds.median, r.unit)} a {r.unit} | {low} to {high} "
+            f"| {r.workload} | {r.case} | {quantity(r.seconds.median, r.unit)}{per} | {low} to {high} "
             f"| {quantity(limit, r.unit) if limit else ''} | {parts} | {'' if r.ratio is None else f'{r.ratio:.3g}'} "
             f"| {reached} | {'' if r.compile_seconds is None else f'{r.compile_seconds:.2g} s'} |"
         )
-    return [line.replace("bytes | ", "| ").replace(" a bytes", "") for line in lines]
+    return lines
 
 
 def _yardsticks(results):
@@ -111,6 +112,21 @@ def _peers(comparisons):
             f"| {c['workload']} | {c['case']} | {c['peer']}{form} | {ours} | {theirs} | {c['ratio']['median']:.3g} "
             f"| {low:.3g} to {high:.3g} | {c['work_ratio']['median']:.3g} | {least} |"
         )
+    return lines
+
+
+def _two_ranks(comparisons, results):
+    """Return rows of JAX against two ranks of ours; these were measured in another process, not in turns."""
+    lines = []
+    for c in comparisons:
+        for r in results:
+            if c["peer"].startswith("JAX") and r.workload == c["workload"] and r.case.startswith(f"{c['case']}, 2 ranks"):
+                theirs = c["peer_seconds"]["median"]
+                least = ">= 8" if "τ = 1" in c["case"] else ""
+                lines.append(
+                    f"| {r.workload} | {r.case} | {c['peer']}, not in turns | {quantity(r.seconds.median, '')} "
+                    f"| {quantity(theirs, '')} | {theirs / r.seconds.median:.3g} | | | {least} |"
+                )
     return lines
 
 
