@@ -2,7 +2,7 @@
 # Everything is installed into .venv (Open MPI) and .venv-mpich (MPICH) in this folder; PYTHON=... picks the interpreter.
 
 .NOTPARALLEL:
-.PHONY: help run test lint lint-fix test-serial test-openmpi test-mpich test-slurm test-long bench wheel test-wheel clean
+.PHONY: help run test lint lint-fix test-serial test-openmpi test-mpich test-faults test-slurm test-long bench wheel test-wheel clean
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
@@ -22,9 +22,10 @@ crowded_above = $(shell [ $(CORES) -ge $(1) ] || echo $(CROWDED))
 
 help:
 	@echo 'make run          samples the Titanic posterior on 2 MPI ranks into runs/titanic'
-	@echo 'make test         ruff, mypy, pytest, and pytest under Open MPI and under MPICH'
+	@echo 'make test         ruff, mypy, pytest, the MPI tests under Open MPI and MPICH, and faults'
 	@echo 'make lint         ruff and mypy alone'
 	@echo 'make test-serial  pytest without MPI;  make test-openmpi, make test-mpich: the MPI tests alone'
+	@echo 'make test-faults  signals, kills, full disks and dead launchers against real runs'
 	@echo 'make test-slurm   batch jobs on a Slurm that the tests start; needs: apt-get install slurm-wlm munge'
 	@echo 'make test-long    the tests that take minutes each'
 	@echo 'make bench        speed against the limits of this machine and against JAX, numba and NumPy loops'
@@ -34,7 +35,7 @@ help:
 run: .venv/.ready-run
 	$(AS_ROOT) $(call crowded_above,2) $(BIN)/mpiexec -n 2 $(BIN)/fald run titanic --out runs/titanic --overwrite
 
-test: lint test-serial test-openmpi test-mpich
+test: lint test-serial test-openmpi test-mpich test-faults
 	@$(BIN)/python .ci/totals.py $(REPORTS)
 
 lint: .venv/.ready-test
@@ -46,7 +47,7 @@ lint-fix: .venv/.ready-test
 
 test-serial: .venv/.ready-test
 	@rm -f $(REPORTS)/serial*.xml
-	$(BIN)/python -m pytest --ignore=tests/slurm --junitxml=$(REPORTS)/serial.xml
+	$(BIN)/python -m pytest --ignore=tests/slurm --ignore=tests/faults --junitxml=$(REPORTS)/serial.xml
 
 # $(1): environment, $(2): name of the reports
 define mpi_tests
@@ -63,6 +64,11 @@ test-openmpi: .venv/.ready-test
 test-mpich: .venv-mpich/.ready
 	$(call mpi_tests,.venv-mpich,mpich)
 
+# Real runs with signals, kills, full disks; FALD_LONG=1 for many more of them. Counts are printed.
+test-faults: .venv/.ready-test
+	@rm -f $(REPORTS)/faults*.xml
+	$(BIN)/python -m pytest --junitxml=$(REPORTS)/faults.xml tests/faults
+
 # A Slurm of the tests' own, on this machine; skipped where Slurm is not installed.
 test-slurm: .venv/.ready-test .venv-mpich/.ready
 	@rm -f $(REPORTS)/slurm*.xml
@@ -70,6 +76,7 @@ test-slurm: .venv/.ready-test .venv-mpich/.ready
 
 test-long: .venv/.ready-test .venv-mpich/.ready
 	$(BIN)/python -m pytest -m long --junitxml=$(REPORTS)/long.xml
+	FALD_LONG=1 $(BIN)/python -m pytest --junitxml=$(REPORTS)/long-faults.xml tests/faults
 
 # Two tables with their raw repeats: against the limits of the machine, and against peers (JAX in an environment of its own).
 bench: .venv/.ready-test .venv-bench/.ready

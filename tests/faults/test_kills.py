@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
-from faults.jobs import LONG, WORK, Job, fald, finish, messages
 
 from fald_hpc import invariance
+from faults.jobs import LONG, WORK, Job, fald, finish, messages
 
 pytestmark = pytest.mark.faults
 
@@ -68,7 +68,7 @@ def test_killed_at_random_times(whole, tmp_path, capsys, ranks):
 
 @pytest.mark.parametrize("ranks", [2])
 def test_killed_launcher(whole, tmp_path, capsys, ranks):
-    """mpiexec alone is killed: its ranks notice and end; a resume at once waits for their lock."""
+    """Mpiexec alone is killed: its ranks notice and end; a resume at once waits for their lock."""
     reference, _ = whole
     folder = tmp_path / "run"
     with Job(fald("run", *WORK, "--out", folder), ranks, tmp_path) as job:
