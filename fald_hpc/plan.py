@@ -1,7 +1,8 @@
 """What a run would do, without running it: layout, messages, bytes, memory and an estimate of the time.
 
 The schedule is known from the seed, so the number of messages is exact. The time per iteration is measured on the rank
-with most work, over a fraction of a second; the time of a message is a stated constant (:data:`MESSAGE_SECONDS`).
+with most work, over a fraction of a second; the time of a message is a stated constant (:data:`MESSAGE_SECONDS`, or
+:data:`SWITCH_SECONDS` where ranks outnumber cores).
 """
 
 import os
@@ -23,6 +24,9 @@ from fald_hpc.study import Request, Study, prepare
 
 MESSAGE_SECONDS = 2e-6
 """Assumed latency of a message between ranks of one node; a network costs more."""
+
+SWITCH_SECONDS = 10e-6
+"""Assumed time of a message a rank of each core, where ranks share cores: every one of them must get its turn first."""
 
 BYTES_PER_SECOND = 2e9
 """Assumed bandwidth of a message."""
@@ -147,9 +151,10 @@ def make(request: Request, n_ranks: int, chain_groups: int | str = "auto") -> Pl
     step_seconds = _measure(study, layout, busiest)
     cores = len(os.sched_getaffinity(0))
     per_rank_messages = messages if request.schedule.shared else messages / layout.chain_groups
-    message_time = per_rank_messages * (MESSAGE_SECONDS + row_bytes / BYTES_PER_SECOND) if layout.client_groups > 1 else 0.0
-    notes = list(study.notes)
     share = max(1.0, n_ranks / cores)
+    latency = MESSAGE_SECONDS if n_ranks <= cores else SWITCH_SECONDS * share
+    message_time = per_rank_messages * (latency + row_bytes / BYTES_PER_SECOND) if layout.client_groups > 1 else 0.0
+    notes = list(study.notes)
     if n_ranks > cores:
         notes.append(
             f"{n_ranks} ranks are more than the {cores} cores of this machine; the time is for {cores} cores shared."

@@ -180,6 +180,17 @@ def test_the_array_template(slurm, mpich, settings, serial, tmp_path):
     assert "has no combination" in "".join(path.read_text() for path in tmp_path.glob("*_6.out"))
 
 
+def test_a_point_of_a_scaling_study(slurm, mpich, tmp_path):
+    for name in ("slurm", "mpi_jobs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    words = ["env", f"FALD_PYTHON={mpich}", "SBATCH_MEM_PER_CPU=500", mpich, "-m", "fald_hpc", "scale", "strong", "titanic"]
+    study = ["--ranks", 2, "--repeats", 2, "--steps", 2000, "--out", "study", "--slurm", "submit"]
+    assert "Submitted batch job" in slurm.command(*words, *study, cwd=tmp_path)
+    wait_for(lambda: not slurm.jobs(), 120, "end of the study")
+    records = (tmp_path / "study" / "study.jsonl").read_text().splitlines()
+    assert len(records) >= 2, "".join(path.read_text() for path in tmp_path.glob("fald-strong*.out"))
+
+
 def test_copies_that_do_not_see_each_other_are_refused(slurm, openmpi, settings, tmp_path):
     """PMI-2 is not what Open MPI speaks: four processes, each of which believes to be rank 0 of 1."""
     options = ["--ranks", 4, "--nodes", 2, "--time", 5, "--launch", MPICH]
