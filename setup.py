@@ -9,10 +9,10 @@ EXTENSIONS = [
     Extension(
         "fald_hpc.kernels._quadratic",
         ["kernels/_quadratic.pyx", "kernels/quadratic_lanes.c"],
-        depends=["kernels/quadratic_lanes.h", "kernels/quadratic_lanes_call.h"],
+        depends=["kernels/quadratic_lanes.h", "kernels/quadratic_lanes_call.h", "kernels/lanes_transpose.h"],
         include_dirs=["kernels"],
         # no flag for a processor: the variants choose themselves; nothing may be fused but what says so
-        extra_compile_args=["-O3", "-ffp-contract=off", "-Wno-psabi"],
+        extra_compile_args=["-O2", "-ffp-contract=off", "-Wno-psabi"],
         libraries=["m"],
     ),
 ]

@@ -23,7 +23,7 @@ FEWEST_CLIENTS = 4
 LARGEST_DIMENSION = 24
 """Of lanes that are clients: eight precision matrices then stay in the first-level cache, one in every lane."""
 
-BY_CLIENTS, ONE_ORIGIN, HAS_SHIFT, ONE_SHIFT = 1, 2, 4, 8
+BY_CLIENTS, HAS_REFERENCE = 1, 2
 
 if not DISABLED:
     llvmlite.binding.add_symbol("fald_quadratic_lanes", _quadratic.address())
@@ -31,6 +31,11 @@ if not DISABLED:
     _lanes = types.ExternalFunction(
         "fald_quadratic_lanes",
         types.void(*[_array] * 7, *[types.int64] * 5, *[types.float64] * 3),
+    )
+    llvmlite.binding.add_symbol("fald_quadratic_gradients", _quadratic.gradients_address())
+    _gradients = types.ExternalFunction(
+        "fald_quadratic_gradients",
+        types.void(*[_array] * 5, *[types.int64] * 5),
     )
 
 uses_reference = placeholder("uses_reference")
@@ -83,7 +88,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi):
                     pointer(problem.precision[i]), pointer(origin), pointer(work.lanes_shift[group]),
                     pointer(work.lanes_common[group]), pointer(work.lanes_private), pointer(state.theta[i, first]),
                     pointer(work.lanes_scratch), d, t, min(LANES, hi - first), d,
-                    HAS_SHIFT if uses_reference() else ONE_ORIGIN,
+                    HAS_REFERENCE if uses_reference() else 0,
                     settings.step_size, settings.common_scale, settings.private_scale,
                 )  # fmt: skip
 
@@ -98,19 +103,19 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi):
             number = settings.first_chain + chain
             if settings.common_scale != 0.0:
                 fill_normals(settings.key, COMMON, number, 0, k0, work.common[chain, :t])
-            for group in range((c + LANES - 1) // LANES):
-                first = group * LANES
+            # without private noise all clients at once
+            part = c if settings.private_scale == 0.0 else LANES
+            for first in range(0, c, part):
+                group = first // LANES
                 if settings.private_scale != 0.0:
                     client = settings.first_client + first
                     fill_normals_lanes(settings.key, PRIVATE, number, client, 0, 1, k0, work.lanes_private[:t])
-                if not uses_reference():
-                    _to_lanes(problem.mean, first, work.lanes_reference[0])
-                origin = state.reference[chain : chain + 1] if uses_reference() else work.lanes_reference[0]
+                origin = state.reference[chain : chain + 1] if uses_reference() else problem.mean_lanes[group]
                 _lanes(
-                    pointer(problem.lanes[group]), pointer(origin), pointer(state.shift[chain]),
+                    pointer(problem.precision_lanes[group]), pointer(origin), pointer(state.shift[chain]),
                     pointer(work.common[chain]), pointer(work.lanes_private), pointer(state.theta[first, chain]),
-                    pointer(work.lanes_scratch), d, t, min(LANES, c - first), s * d,
-                    BY_CLIENTS | (ONE_ORIGIN | HAS_SHIFT | ONE_SHIFT if uses_reference() else 0),
+                    pointer(work.lanes_scratch), d, t, min(part, c - first), s * d,
+                    BY_CLIENTS | (HAS_REFERENCE if uses_reference() else 0),
                     settings.step_size, settings.common_scale, settings.private_scale,
                 )  # fmt: skip
 
@@ -128,3 +133,23 @@ def steps(problem, settings, state, work, k, stop, lo, hi):
         client_lanes(problem, settings, state, work, k, stop, lo, hi)
     else:
         plain(problem, settings, state, work, k, stop, lo, hi)
+
+
+def full_gradients(problem, settings, state, work, k, lo, hi):
+    """Write ∇U^i(Y) of all clients and of chains lo..hi-1 to work.gradient in the way that fits the shape; a template."""
+    c, s, d = work.gradient.shape
+    if settings.side_by_side >= FEWEST_CHAINS:
+        for i in range(c):
+            for first in range(lo, hi, LANES):
+                _gradients(
+                    pointer(problem.precision[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
+                    pointer(work.gradient[i, first]), pointer(work.lanes_scratch), d, min(LANES, hi - first), d, d, 0,
+                )  # fmt: skip
+    elif settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
+        for chain in range(lo, hi):
+            _gradients(
+                pointer(problem.precision_lanes), pointer(problem.mean_lanes), pointer(state.reference[chain]),
+                pointer(work.gradient[0, chain]), pointer(work.lanes_scratch), d, c, 0, s * d, BY_CLIENTS,
+            )  # fmt: skip
+    else:
+        plain(problem, settings, state, work, k, lo, hi)

@@ -5,44 +5,83 @@
  */
 
 #include <stdint.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "lanes_transpose.h"
+#endif
 
 #include "quadratic_lanes_call.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE TARGET static inline __attribute__((always_inline))
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* dimensions up to which a lane stays in registers; GROUPS of eight lanes then take their steps together */
+#define SMALL 4
+
 #if defined(__x86_64__)
 #define WIDTH 8
 #define BLOCK 10
+#define GROUPS 4
 #define TARGET __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq")))
 #define NAME(f) f##_512
+#define ALL _mm512_set1_pd
+#define FUSED _mm512_fmadd_pd
 #include "quadratic_lanes.h"
 #undef WIDTH
 #undef BLOCK
+#undef GROUPS
 #undef TARGET
 #undef NAME
+#undef ALL
+#undef FUSED
 
 #define WIDTH 4
 #define BLOCK 10
+#define GROUPS 2
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(f) f##_256
+#define ALL _mm256_set1_pd
+#define FUSED _mm256_fmadd_pd
 #include "quadratic_lanes.h"
 #undef WIDTH
 #undef BLOCK
+#undef GROUPS
 #undef TARGET
 #undef NAME
+#undef ALL
+#undef FUSED
 #endif
 
 /* any processor: where it has no fused multiply-add, the C library computes the same, slowly */
 #define WIDTH 2
-#define BLOCK 8
+#define BLOCK 10
+#define GROUPS 1
 #define TARGET
 #define NAME(f) f##_128
 #include "quadratic_lanes.h"
+
+static int best_width(int64_t width)
+{
+#if defined(__x86_64__)
+    const int has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
+        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
+    const int has_256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (has_512 && (width == 0 || width == 8)) return 8;
+    if (has_256 && (width == 0 || width >= 4)) return 4;
+#endif
+    return 2;
+}
+
+/* vectors that straddle two lines of the cache take twice as long to load */
+static double *aligned(double *scratch)
+{
+    return (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+}
 
 void fald_quadratic_lanes(
     const double *precision, const double *origin, const double *shift, const double *common, const double *private,
@@ -51,17 +90,33 @@ void fald_quadratic_lanes(
 {
     const struct quadratic q = {
         .precision = precision, .origin = origin, .shift = shift, .common = common, .private = private,
-        .x = x, .scratch = scratch, .d = d, .t = t, .n = n, .stride = stride,
-        .by_clients = flags & 1, .one_origin = flags >> 1 & 1, .has_shift = flags >> 2 & 1, .one_shift = flags >> 3 & 1,
+        .x = x, .scratch = aligned(scratch), .d = d, .t = t, .n = n, .stride = stride,
+        .by_clients = flags & 1, .has_reference = flags >> 1 & 1,
         .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
     };
-    const int64_t width = flags >> 8;
+    switch (best_width(flags >> 8)) {
 #if defined(__x86_64__)
-    const int has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
-    const int has_256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (has_512 && (width == 0 || width == 8)) { run_512(&q); return; }
-    if (has_256 && (width == 0 || width >= 4)) { run_256(&q); return; }
+    case 8: run_512(&q); break;
+    case 4: run_256(&q); break;
 #endif
-    run_128(&q);
+    default: run_128(&q);
+    }
+}
+
+void fald_quadratic_gradients(
+    const double *precision, const double *origin, const double *x, double *out, double *scratch,
+    int64_t d, int64_t n, int64_t x_stride, int64_t out_stride, int64_t flags)
+{
+    /* x is only read here */
+    const struct quadratic q = {
+        .precision = precision, .origin = origin, .x = (double *)x, .scratch = aligned(scratch),
+        .d = d, .n = n, .stride = x_stride, .by_clients = flags & 1,
+    };
+    switch (best_width(flags >> 8)) {
+#if defined(__x86_64__)
+    case 8: gradients_512(&q, out, out_stride); break;
+    case 4: gradients_256(&q, out, out_stride); break;
+#endif
+    default: gradients_128(&q, out, out_stride);
+    }
 }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fald_hpc.kernels import aligned
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.noise_lanes import LANES
 
@@ -79,7 +80,7 @@ class Work(NamedTuple):
     lanes_private: np.ndarray  # float64[t, d, LANES]: Z^i of eight chains or clients
     lanes_reference: np.ndarray  # float64[g, d, LANES]: Y, or other origins of the quadratic
     lanes_shift: np.ndarray  # float64[g, d, LANES]: C
-    lanes_scratch: np.ndarray  # float64[3, d, LANES]
+    lanes_scratch: np.ndarray  # float64[4 d + 1, LANES]
 
 
 def new_state(c: int, s: int, d: int, kept: int) -> State:
@@ -125,9 +126,9 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
         n_rows=n_rows.astype(np.int64),
         batch=batch.astype(np.int64),
         failed=np.full(3, -1, np.int64),
-        lanes_common=np.zeros((groups, t, d, LANES)),
-        lanes_private=np.zeros((t if lanes else 0, d, LANES)),
-        lanes_reference=np.zeros((groups, d, LANES)),
-        lanes_shift=np.zeros((groups, d, LANES)),
-        lanes_scratch=np.zeros((3, d if lanes else 0, LANES)),
+        lanes_common=aligned.zeros((groups, t, d, LANES)),
+        lanes_private=aligned.zeros((t if lanes else 0, d, LANES)),
+        lanes_reference=aligned.zeros((groups, d, LANES)),
+        lanes_shift=aligned.zeros((groups, d, LANES)),
+        lanes_scratch=aligned.zeros((4 * d + 1 if lanes else 0, LANES)),
     )

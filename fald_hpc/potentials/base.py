@@ -28,8 +28,10 @@ class Kernels:
     advance: Callable[..., Any] | None = None
     """Template of a fused path for some shapes; it calls ``plain``, the steps of :mod:`fald_hpc.kernels.langevin`, for others.
     Both give the same bits."""
+    full_gradients: Callable[..., Any] | None = None
+    """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
     fald_parts: dict[str, Any] = field(default_factory=dict)
-    """What to bind in that template for FALD."""
+    """What to bind in ``advance`` for FALD."""
     vr_parts: dict[str, Any] = field(default_factory=dict)
     """The same for VR-FALD*."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
-from fald_hpc.kernels import quadratic
+from fald_hpc.kernels import aligned, quadratic
 from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit
 from fald_hpc.kernels.noise_lanes import LANES
 from fald_hpc.potentials.base import Kernels, Potential
@@ -23,7 +23,8 @@ class Dense(NamedTuple):
 
     mean: np.ndarray  # float64[c, d]
     precision: np.ndarray  # float64[c, d, d]
-    lanes: np.ndarray  # float64[g, d, d, LANES]: the same, eight clients side by side; g = 0 where d is large
+    mean_lanes: np.ndarray  # float64[g, d, LANES]: the same, eight clients side by side; g = 0 where d is large
+    precision_lanes: np.ndarray  # float64[g, d, d, LANES]
 
 
 class Diagonal(NamedTuple):
@@ -96,19 +97,20 @@ _DENSE = Kernels(
     _dense_full_gradient,
     # without compilation there is nothing to fuse
     advance=None if DISABLED else quadratic.steps,
+    full_gradients=None if DISABLED else quadratic.full_gradients,
     fald_parts=_fused("fald", quadratic.no),
     vr_parts=_fused("vr_fald_star", quadratic.yes),
 )
 _DIAGONAL = Kernels("gaussian_diagonal", _diagonal_gradient, _diagonal_difference, _diagonal_full_gradient)
 
 
-def _side_by_side(precision: np.ndarray) -> np.ndarray:
-    """Return float64[c, d, d] with eight clients in the last axis, zeros beyond the last client."""
-    c, d, _ = precision.shape
+def _side_by_side(values: np.ndarray) -> np.ndarray:
+    """Return float64[c, ...] as float64[g, ..., LANES]: eight clients in the last axis, zeros beyond the last client."""
+    c, d = values.shape[:2]
     groups = -(-c // LANES) if d <= quadratic.LARGEST_DIMENSION else 0
-    out = np.zeros((groups * LANES, d, d))
-    out[: c if groups else 0] = precision[: c if groups else 0]
-    return np.ascontiguousarray(out.reshape(groups, LANES, d, d).transpose(0, 2, 3, 1))
+    out = np.zeros((groups * LANES, *values.shape[1:]))
+    out[: c if groups else 0] = values[: c if groups else 0]
+    return aligned.copy(np.moveaxis(out.reshape(groups, LANES, *values.shape[1:]), 1, -1))
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class Gaussian(Potential):
             return Diagonal(mean, np.array(rows, np.float64).reshape(-1, d))
         full = [p if p.ndim == 2 else np.diag(p) for p in (client.precision for client in clients)]
         precision = np.array(full, np.float64).reshape(-1, d, d)
-        return Dense(mean, precision, _side_by_side(precision))
+        return Dense(mean, precision, _side_by_side(mean), _side_by_side(precision))
 
     def value(self, problem: Any, i: int, x: np.ndarray) -> float:
         """Return U^i(x)."""

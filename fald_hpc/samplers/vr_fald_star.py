@@ -20,12 +20,13 @@ from fald_hpc.kernels.coins import AVERAGE, REFRESH
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
 from fald_hpc.kernels.recording import averaged, copy, record_local
+from fald_hpc.kernels.refresh import full_gradients as plain_gradients
 from fald_hpc.kernels.schedule import coins_of, next_event, stream
-from fald_hpc.kernels.state import AVERAGES, DONE, REFRESHES, ROWS_TOUCHED
+from fald_hpc.kernels.state import AVERAGES, DONE, REFRESHES
 from fald_hpc.samplers.base import Sampler
 
 difference = placeholder("difference")
-full_gradient = placeholder("full_gradient")
+full_gradients = placeholder("full_gradients")
 advance = placeholder("advance")
 move_reference = placeholder("move_reference")
 
@@ -41,14 +42,7 @@ def estimate(problem, state, i, s, x, rows, out):
 def refresh(problem, settings, state, work, k, lo, hi):
     """Take work.pending as the reference Y of chains lo..hi-1 and compute the shift C: one message."""
     copy(work.pending, lo, hi, state.reference)
-    for s in range(lo, hi):
-        for i in range(state.theta.shape[0]):
-            touched = full_gradient(problem, i, state.reference[s], state.kept[s], work.gradient[i, s])
-            if touched < 0:
-                if work.failed[0] < 0:
-                    work.failed[0], work.failed[1], work.failed[2] = i, s, k
-            else:
-                state.tally[ROWS_TOUCHED] += touched
+    full_gradients(problem, settings, state, work, k, lo, hi)
     status = exchange(settings, state, work, work.gradient, state.gradient_window, work.nothing, state.window, lo, hi)
     if status == DONE:
         finish(settings, work, 0, lo, hi, state.shift)
@@ -141,7 +135,11 @@ class VRFALDStar(Sampler):
     def compiled_refresh(kernels):
         """Return the compiled refresh for a potential's kernels."""
         label = f"vr_fald_star_{kernels.label}"
-        return instantiate(refresh, label, cache=kernels.cache, full_gradient=kernels.full_gradient)
+        options = {"cache": kernels.cache, "internal": True}
+        gradients = instantiate(plain_gradients, label, full_gradient=kernels.full_gradient, **options)
+        if kernels.full_gradients is not None:
+            gradients = instantiate(kernels.full_gradients, label, plain=gradients, **options)
+        return instantiate(refresh, label, cache=kernels.cache, full_gradients=gradients)
 
     @staticmethod
     @cache

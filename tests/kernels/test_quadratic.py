@@ -52,7 +52,8 @@ def problem(c, d):
     rng = np.random.default_rng(1000 * c + d)
     precision = rng.normal(size=(c, d, d)) / d
     precision += precision.transpose(0, 2, 1)
-    return Dense(rng.normal(size=(c, d)), precision, _side_by_side(precision))
+    mean = rng.normal(size=(c, d))
+    return Dense(mean, precision, _side_by_side(mean), _side_by_side(precision))
 
 
 def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
@@ -76,9 +77,9 @@ def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
 
 @pytest.mark.parametrize("sampler", STEPS)
 @pytest.mark.parametrize("way", ["chains", "clients"])
-@pytest.mark.parametrize("d", [1, 2, 3, 9, 10, 11, 20, 23])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 10, 11, 20, 23])
 def test_fused_steps_equal_plain_steps(sampler, way, d):
-    for (c, s), tau in itertools.product([(1, 1), (3, 5), (9, 8), (16, 17)], [0.0, 0.3, 1.0]):
+    for (c, s), tau in itertools.product([(1, 1), (3, 5), (9, 8), (16, 17), (31, 2), (61, 1)], [0.0, 0.3, 1.0]):
         arguments = (c, s, d, tau, 11, 24)
         plain, fused = (moved(sampler, w, *arguments) for w in ("plain", way))
         assert plain.tobytes() == fused.tobytes(), (c, s, tau)
@@ -110,7 +111,7 @@ def test_all_vector_widths_give_the_same_bytes():
     pointer, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
     function = ctypes.CFUNCTYPE(None, *[pointer] * 7, *[number] * 5, *[ctypes.c_double] * 3)(_quadratic.address())
     rng = np.random.default_rng(0)
-    for d, t, n, by_clients in itertools.product((1, 7, 10, 21), (1, 3), (1, 5, 8), (0, 1)):
+    for d, t, n, by_clients, has_reference in itertools.product((1, 2, 3, 4, 7, 10, 21), (1, 3), (1, 5, 8), (0, 1), (0, 1)):
         shape = (d, d, 8) if by_clients else (d, d)
         arrays = [
             rng.normal(size=size) / d
@@ -118,14 +119,14 @@ def test_all_vector_widths_give_the_same_bytes():
         ]
         results = []
         for width in (0, 2, 4, 8):
-            x, scratch = arrays[-1].copy(), np.zeros((3, d, 8))
+            x, scratch = arrays[-1].copy(), np.zeros((4 * d + 1, 8))
             given = [*arrays[:-1], x, scratch]
-            flags = by_clients * quadratic.BY_CLIENTS | quadratic.HAS_SHIFT | width << 8
+            flags = by_clients * quadratic.BY_CLIENTS | has_reference * quadratic.HAS_REFERENCE | width << 8
             function(*[a.ctypes.data_as(pointer) for a in given], d, t, n, d, flags, 0.1, 0.2, 0.3)
             results.append(x.tobytes())
             assert not np.array_equal(x[:n], arrays[-1][:n])
             assert np.array_equal(x[n:], arrays[-1][n:])
-        assert len(set(results)) == 1, (d, t, n, by_clients)
+        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 20, 129])

@@ -1,0 +1,62 @@
+/* Eight rows of numbers to eight lanes and back: 8 x 8 blocks turned in registers (AVX-512). */
+
+#ifndef FALD_LANES_TRANSPOSE_H
+#define FALD_LANES_TRANSPOSE_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES_TARGET __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq")))
+
+LANES_TARGET static inline __attribute__((always_inline)) void transpose_8(__m512d r[8])
+{
+    const __m512d a0 = _mm512_unpacklo_pd(r[0], r[1]), a1 = _mm512_unpackhi_pd(r[0], r[1]);
+    const __m512d a2 = _mm512_unpacklo_pd(r[2], r[3]), a3 = _mm512_unpackhi_pd(r[2], r[3]);
+    const __m512d a4 = _mm512_unpacklo_pd(r[4], r[5]), a5 = _mm512_unpackhi_pd(r[4], r[5]);
+    const __m512d a6 = _mm512_unpacklo_pd(r[6], r[7]), a7 = _mm512_unpackhi_pd(r[6], r[7]);
+    const __m512d b0 = _mm512_shuffle_f64x2(a0, a2, 0x88), b1 = _mm512_shuffle_f64x2(a0, a2, 0xdd);
+    const __m512d b2 = _mm512_shuffle_f64x2(a1, a3, 0x88), b3 = _mm512_shuffle_f64x2(a1, a3, 0xdd);
+    const __m512d b4 = _mm512_shuffle_f64x2(a4, a6, 0x88), b5 = _mm512_shuffle_f64x2(a4, a6, 0xdd);
+    const __m512d b6 = _mm512_shuffle_f64x2(a5, a7, 0x88), b7 = _mm512_shuffle_f64x2(a5, a7, 0xdd);
+    r[0] = _mm512_shuffle_f64x2(b0, b4, 0x88);
+    r[4] = _mm512_shuffle_f64x2(b0, b4, 0xdd);
+    r[2] = _mm512_shuffle_f64x2(b1, b5, 0x88);
+    r[6] = _mm512_shuffle_f64x2(b1, b5, 0xdd);
+    r[1] = _mm512_shuffle_f64x2(b2, b6, 0x88);
+    r[5] = _mm512_shuffle_f64x2(b2, b6, 0xdd);
+    r[3] = _mm512_shuffle_f64x2(b3, b7, 0x88);
+    r[7] = _mm512_shuffle_f64x2(b3, b7, 0xdd);
+}
+
+/* x[d][8] = the n <= 8 rows from + l stride of d numbers; zeros in the other lanes. */
+LANES_TARGET static inline __attribute__((always_inline)) void rows_to_lanes(
+    const double *from, int64_t stride, int64_t n, int64_t d, double *x)
+{
+    __m512d r[8];
+    for (int64_t j = 0; j < d; j += 8) {
+        const int64_t m = d - j < 8 ? d - j : 8;
+        const __mmask8 inside = (__mmask8)(0xff >> (8 - m));
+        for (int l = 0; l < 8; ++l)
+            r[l] = l < n ? _mm512_maskz_loadu_pd(inside, from + l * stride + j) : _mm512_setzero_pd();
+        transpose_8(r);
+        for (int k = 0; k < 8; ++k)
+            if (k < m) _mm512_storeu_pd(x + (j + k) * 8, r[k]);
+    }
+}
+
+/* The inverse. */
+LANES_TARGET static inline __attribute__((always_inline)) void lanes_to_rows(
+    const double *x, int64_t stride, int64_t n, int64_t d, double *to)
+{
+    __m512d r[8];
+    for (int64_t j = 0; j < d; j += 8) {
+        const int64_t m = d - j < 8 ? d - j : 8;
+        const __mmask8 inside = (__mmask8)(0xff >> (8 - m));
+        for (int k = 0; k < 8; ++k) r[k] = k < m ? _mm512_loadu_pd(x + (j + k) * 8) : _mm512_setzero_pd();
+        transpose_8(r);
+        for (int l = 0; l < 8; ++l)
+            if (l < n) _mm512_mask_storeu_pd(to + l * stride + j, inside, r[l]);
+    }
+}
+
+#endif
