@@ -3,17 +3,29 @@
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+# no flag for a processor: the variants choose themselves; nothing may be fused but what says so
+LEAF = {
+    "include_dirs": ["kernels"],
+    "extra_compile_args": ["-O2", "-ffp-contract=off", "-Wno-psabi"],
+    "libraries": ["m"],
+}
+
 EXTENSIONS = [
     Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
     Extension("fald_hpc.kernels._yardsticks", ["kernels/_yardsticks.pyx"]),
     Extension(
+        "fald_hpc.kernels._exact_sum",
+        ["kernels/_exact_sum.pyx", "kernels/exact_add.c"],
+        depends=["kernels/exact_add.h", "kernels/exact_add_call.h", "kernels/vector_width.h"],
+        **LEAF,
+    ),
+    Extension(
         "fald_hpc.kernels._quadratic",
         ["kernels/_quadratic.pyx", "kernels/quadratic_lanes.c"],
-        depends=["kernels/quadratic_lanes.h", "kernels/quadratic_lanes_call.h", "kernels/lanes_transpose.h"],
-        include_dirs=["kernels"],
-        # no flag for a processor: the variants choose themselves; nothing may be fused but what says so
-        extra_compile_args=["-O2", "-ffp-contract=off", "-Wno-psabi"],
-        libraries=["m"],
+        depends=[
+            f"kernels/{name}.h" for name in ("quadratic_lanes", "quadratic_lanes_call", "lanes_transpose", "vector_width")
+        ],
+        **LEAF,
     ),
 ]
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from fald_hpc.kernels.collectives import allreduce
-from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add, add_clients, mean, power, window_for
-from fald_hpc.kernels.jit import flatten, jit
+from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add_clients, mean, power, window_for
+from fald_hpc.kernels.jit import jit
 from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
 
 
@@ -12,17 +12,12 @@ from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE
 def _collect(values, lo, hi, window, width, failed, message):
     """Add the values of this rank's clients and chains lo..hi-1, float64[c, s, d], to a message of hi - lo rows."""
     # the range of chains is no slice of the array: its type would no longer say that coordinates are neighbours
-    c, s, d = values.shape
+    c, _, d = values.shape
     for chain in range(lo, hi):
         row = message[chain - lo]
         for j in range(row.size):
             row[j] = 0.0
-        outside = 0
-        if s == 1:
-            outside = add_clients(flatten(values), window[chain], width, row[: BINS * d])
-        else:
-            for i in range(c):
-                outside += add(values[i, chain], window[chain], width, row[: BINS * d])
+        outside = add_clients(values, chain, window[chain], width, row[: BINS * d])
         row[BINS * d] = outside
         not_finite = 0
         if outside > 0:

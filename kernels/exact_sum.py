@@ -11,9 +11,12 @@ With b clients a grid has W = 52 - ceil(log2 b) bits, so 3 W bits below 2^(e+1) 
 
 import math
 
+import llvmlite.binding
 import numpy as np
+from numba import types
 
-from fald_hpc.kernels.jit import bits, fma, from_bits, jit, stack
+from fald_hpc.kernels import _exact_sum
+from fald_hpc.kernels.jit import DISABLED, bits, fma, from_bits, jit
 
 BINS = 3
 HEADROOM = 12
@@ -27,8 +30,6 @@ _EXPONENT = np.uint64(0x7FF0000000000000)
 _MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
 _52 = np.uint64(52)
 _ONE = np.uint64(1)
-_SIDE = 64
-_SIDES = BINS * _SIDE
 
 
 def grid_bits(n_clients: int) -> int:
@@ -92,35 +93,38 @@ def add(values, window, width, bins):
     return outside
 
 
-@jit
-def add_clients(values, window, width, bins):
-    """Add the vectors of several clients, one after another: float64[c·d], to the bins of one; as :func:`add`.
+if DISABLED:
 
-    For short vectors: several clients are added side by side and their sums joined in the end, which changes nothing,
-    since the sums are exact.
-    """
-    d = bins.size // BINS
-    together = max(1, _SIDE // d)
-    wide = together * d
-    if wide > _SIDE or values.size <= wide:
-        outside = 0
-        for first in range(0, values.size, d):
-            outside += add(values[first : first + d], window, width, bins)
-        return outside
-    sums = stack(np.float64, _SIDES)
-    for j in range(BINS * wide):
-        sums[j] = 0.0
-    outside = 0
-    whole = values.size - values.size % wide
-    for first in range(0, whole, wide):
-        outside += add(values[first : first + wide], window, width, sums[: BINS * wide])
-    for i in range(together):
-        for part in range(BINS):
-            for j in range(d):
-                bins[part * d + j] += sums[part * wide + i * d + j]
-    for first in range(whole, values.size, d):
-        outside += add(values[first : first + d], window, width, bins)
-    return outside
+    def add_clients(values, chain, window, width, bins):
+        """Add a chain's vectors of all clients, one by one."""
+        return sum(add(values[i, chain], window, width, bins) for i in range(values.shape[0]))
+else:
+    llvmlite.binding.add_symbol("fald_exact_add", _exact_sum.address())
+    _pointer = types.CPointer(types.float64)
+    _exact_add = types.ExternalFunction(
+        "fald_exact_add", types.int64(_pointer, *[types.int64] * 5, _pointer, types.int64)
+    )
+
+    @jit(forceinline=True)
+    def add_clients(values, chain, window, width, bins):
+        """Add a chain's vectors of all clients to the bins, as :func:`add` does one by one; in C.
+
+        Parameters
+        ----------
+        values : float64[c, s, d]
+            C-contiguous.
+        chain : int
+            Which of the s.
+        window, width, bins
+            As for :func:`add`.
+
+        Returns
+        -------
+        outside : int
+            Of all clients.
+        """
+        c, s, d = values.shape
+        return _exact_add(values[0, chain].ctypes, c, s * d, d, window, width, bins.ctypes, 0)
 
 
 @jit(forceinline=True)

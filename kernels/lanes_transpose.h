@@ -3,12 +3,11 @@
 #ifndef FALD_LANES_TRANSPOSE_H
 #define FALD_LANES_TRANSPOSE_H
 
-#include <immintrin.h>
 #include <stdint.h>
 
-#define LANES_TARGET __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq")))
+#include "vector_width.h"
 
-LANES_TARGET static inline __attribute__((always_inline)) void transpose_8(__m512d r[8])
+TARGET_512 static inline __attribute__((always_inline)) void transpose_8(__m512d r[8])
 {
     const __m512d a0 = _mm512_unpacklo_pd(r[0], r[1]), a1 = _mm512_unpackhi_pd(r[0], r[1]);
     const __m512d a2 = _mm512_unpacklo_pd(r[2], r[3]), a3 = _mm512_unpackhi_pd(r[2], r[3]);
@@ -29,7 +28,7 @@ LANES_TARGET static inline __attribute__((always_inline)) void transpose_8(__m51
 }
 
 /* x[d][8] = the n <= 8 rows from + l stride of d numbers; zeros in the other lanes. */
-LANES_TARGET static inline __attribute__((always_inline)) void rows_to_lanes(
+TARGET_512 static inline __attribute__((always_inline)) void rows_to_lanes(
     const double *from, int64_t stride, int64_t n, int64_t d, double *x)
 {
     __m512d r[8];
@@ -45,7 +44,7 @@ LANES_TARGET static inline __attribute__((always_inline)) void rows_to_lanes(
 }
 
 /* The inverse. */
-LANES_TARGET static inline __attribute__((always_inline)) void lanes_to_rows(
+TARGET_512 static inline __attribute__((always_inline)) void lanes_to_rows(
     const double *x, int64_t stride, int64_t n, int64_t d, double *to)
 {
     __m512d r[8];

@@ -5,20 +5,12 @@
  */
 
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
 
+#include "vector_width.h"
+#if defined(__x86_64__)
 #include "lanes_transpose.h"
 #endif
-
 #include "quadratic_lanes_call.h"
-
-#define INLINE TARGET static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /* dimensions up to which a lane stays in registers; GROUPS of eight lanes then take their steps together */
 #define SMALL 4
@@ -27,7 +19,7 @@
 #define WIDTH 8
 #define BLOCK 10
 #define GROUPS 4
-#define TARGET __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq")))
+#define TARGET TARGET_512
 #define NAME(f) f##_512
 #define ALL _mm512_set1_pd
 #define FUSED _mm512_fmadd_pd
@@ -43,7 +35,7 @@
 #define WIDTH 4
 #define BLOCK 10
 #define GROUPS 2
-#define TARGET __attribute__((target("avx2,fma")))
+#define TARGET TARGET_256
 #define NAME(f) f##_256
 #define ALL _mm256_set1_pd
 #define FUSED _mm256_fmadd_pd
@@ -64,18 +56,6 @@
 #define TARGET
 #define NAME(f) f##_128
 #include "quadratic_lanes.h"
-
-static int best_width(int64_t width)
-{
-#if defined(__x86_64__)
-    const int has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
-    const int has_256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (has_512 && (width == 0 || width == 8)) return 8;
-    if (has_256 && (width == 0 || width >= 4)) return 4;
-#endif
-    return 2;
-}
 
 /* vectors that straddle two lines of the cache take twice as long to load */
 static double *aligned(double *scratch)

@@ -45,8 +45,7 @@ def _exact(values, window, width, n, bins, out, repeats):
     for _ in range(repeats):
         for j in range(bins.size):
             bins[j] = 0.0
-        for i in range(values.shape[0]):
-            exact_sum.add(values[i], window, width, bins)
+        exact_sum.add_clients(values, 0, window, width, bins)
         exact_sum.mean(bins, n, out)
 
 
@@ -54,7 +53,7 @@ def exact_sums(setting: Setting) -> list[Result]:
     """Measure the arithmetic of an exact mean over a rank's clients beside a plain sum: per value."""
     results = []
     for clients, d in ((1, 20), (50, 20), (10, 7850)):
-        values = np.linspace(-1.0, 1.0, clients * d).reshape(clients, d)
+        values = np.linspace(-1.0, 1.0, clients * d).reshape(clients, 1, d)
         bins, out = np.empty(3 * d), np.empty(d)
         window, width = int(exact_sum.window_for(1.0)), exact_sum.grid_bits(2 * clients)
         repeats = max(1, (20_000 if setting.quick else 200_000) // values.size)
@@ -64,7 +63,7 @@ def exact_sums(setting: Setting) -> list[Result]:
                 timed(lambda: _exact(v, w, g, 2.0 * c, b, o, r)) / (r * v.size)
             ),
             "plain": lambda v=values, o=out, r=repeats: (
-                timed(lambda: _yardsticks.plain_sums(v, o, r)) / (r * v.size)
+                timed(lambda: _yardsticks.plain_sums(v[:, 0], o, r)) / (r * v.size)
             ),
         }
         found = in_turns(measurements, setting.repeats)  # type: ignore[arg-type]

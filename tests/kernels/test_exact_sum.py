@@ -1,5 +1,6 @@
 """Order-free sums and correctly rounded means, against rational arithmetic."""
 
+import ctypes
 import math
 
 import numpy as np
@@ -7,8 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fald_hpc.kernels import exact_sum
+from fald_hpc.kernels import _exact_sum, exact_sum
 from oracles import exact
+
+
+def in_c(stack, window, width, vector, chains=1):
+    """Bytes of the bins and values outside by the C function, with vectors of a width (0: the widest)."""
+    pointer, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+    function = ctypes.CFUNCTYPE(number, pointer, *[number] * 5, pointer, number)(_exact_sum.address())
+    b, d = stack.shape
+    spread = np.full((b, chains, d), np.nan)
+    spread[:, 0] = stack
+    bins = np.zeros(exact_sum.BINS * d)
+    given = [array.ctypes.data_as(pointer) for array in (spread, bins)]
+    outside = function(given[0], b, chains * d, d, window, width, given[1], vector)
+    return bins.tobytes(), outside
 
 
 def binned(stack, window=None):
@@ -18,7 +32,10 @@ def binned(stack, window=None):
         finite = np.abs(stack[np.isfinite(stack)])
         window = exact_sum.window_for(finite.max() if finite.size else 0.0)
     bins = np.zeros(exact_sum.BINS * d)
-    outside = sum(exact_sum.add(row, window, exact_sum.grid_bits(b), bins) for row in stack)
+    width = exact_sum.grid_bits(b)
+    outside = sum(exact_sum.add(row, window, width, bins) for row in stack)
+    for vector in (0, 2, 4, 8):
+        assert in_c(stack, window, width, vector) == (bins.tobytes(), outside)
     return bins, outside
 
 
@@ -170,3 +187,18 @@ def test_grid_bits_leave_room_for_the_sum():
         width = exact_sum.grid_bits(b)
         # b multiples of a grid of at most 2^width each stay below 2^53
         assert b * 2**width <= 2**52
+
+
+@pytest.mark.parametrize("clients", [1, 2, 7, 50])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 9, 16, 20, 24, 25, 31, 100])
+@pytest.mark.parametrize("chains", [1, 3])
+def test_vectors_of_any_width_give_the_bins_of_one_value_at_a_time(clients, d, chains):
+    rng = np.random.default_rng(clients * 100 + d)
+    stack = rng.normal(size=(clients, d)) * 10.0 ** rng.integers(-12, 6, (clients, d))
+    stack[rng.random((clients, d)) < 0.1] = rng.choice([np.nan, np.inf, -np.inf, 2.0**40, -0.0, 0.0])
+    window, width = 20, exact_sum.grid_bits(max(2, clients))
+    bins = np.zeros(exact_sum.BINS * d)
+    outside = sum(exact_sum.add(row, window, width, bins) for row in stack)
+    assert np.any(bins != 0.0) or clients * d < 3
+    for vector in (0, 2, 4, 8):
+        assert in_c(stack, window, width, vector, chains) == (bins.tobytes(), outside)

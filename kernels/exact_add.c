@@ -1,0 +1,61 @@
+/* Exact sums over clients (fald_hpc.kernels.exact_sum), as compiled Python calls them. */
+
+#include <string.h>
+
+#include "vector_width.h"
+#include "exact_add_call.h"
+
+#define BINS 3
+/* vectors of coordinates whose sums over the clients stay in registers together */
+#define VECTORS 3
+
+struct window {
+    double limit;
+    double anchor[BINS];
+};
+
+#if defined(__x86_64__)
+#define WIDTH 8
+#define TARGET TARGET_512
+#define NAME(f) f##_512
+#include "exact_add.h"
+#undef WIDTH
+#undef TARGET
+#undef NAME
+
+#define WIDTH 4
+#define TARGET TARGET_256
+#define NAME(f) f##_256
+#include "exact_add.h"
+#undef WIDTH
+#undef TARGET
+#undef NAME
+#endif
+
+#define WIDTH 2
+#define TARGET
+#define NAME(f) f##_128
+#include "exact_add.h"
+
+/* 2^exponent for -1022 <= exponent <= 1023 */
+static double power(int64_t exponent)
+{
+    const int64_t bits = (exponent + 1023) << 52;
+    double r;
+    memcpy(&r, &bits, sizeof r);
+    return r;
+}
+
+int64_t fald_exact_add(
+    const double *values, int64_t clients, int64_t stride, int64_t d, int64_t window, int64_t grid, double *bins, int64_t width)
+{
+    struct window w = {.limit = power(window)};
+    for (int i = 0; i < BINS; ++i) w.anchor[i] = 1.5 * power(window + 1 - (i + 1) * grid + 52);
+    switch (best_width(width)) {
+#if defined(__x86_64__)
+    case 8: return run_512(values, clients, stride, d, &w, bins);
+    case 4: return run_256(values, clients, stride, d, &w, bins);
+#endif
+    default: return run_128(values, clients, stride, d, &w, bins);
+    }
+}
