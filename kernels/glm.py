@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fald_hpc.kernels.dot import ROWS, dot_four
-from fald_hpc.kernels.jit import fma, jit, placeholder, stack
+from fald_hpc.kernels.jit import fma, jit, placeholder, stack, wide_vectors
 
 residual = placeholder("residual")
 residuals_of = placeholder("residuals_of")
@@ -183,6 +183,7 @@ def difference(problem, i, x, y, kept, rows, out):
 
 def full_gradient(problem, i, y, kept, out):
     """Write ∇U^i(y) of local client i and keep the rows' residuals at y: float64[n]; return the rows touched."""
+    wide_vectors()
     first, last = problem.start[i], problem.start[i + 1]
     for j in range(y.size):
         out[j] = problem.prior[i] * y[j]

@@ -5,6 +5,9 @@ from fald_hpc.kernels.minibatch import choose, n_words
 from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET, fill_normals, fill_words_flat
 from fald_hpc.kernels.state import ROWS_TOUCHED
 
+SHORT_BATCH = 16
+"""Rows of a minibatch up to which clients take their steps in turns."""
+
 estimate = placeholder("estimate")
 
 
@@ -20,6 +23,44 @@ def langevin_step(settings, common, private, gradient, x):
         x[j] = moved
 
 
+@jit(internal=True)
+def n_together(work, i):
+    """Return how many clients from i on take their steps in turns: more than one where steps are short.
+
+    A short step is a chain of operations that wait for each other; those of other clients fill the gaps. Where rows or
+    parameters are many, one client at a time keeps them in cache.
+    """
+    left = work.batch.size - i
+    turns = (left + work.private.shape[0] - 1) // work.private.shape[0]
+    # equal numbers: one client alone would be as slow as several
+    most = (left + turns - 1) // turns
+    m = 0
+    while m < most:
+        if n_words(work.n_rows[i + m], work.batch[i + m]) == 0 or work.batch[i + m] > SHORT_BATCH:
+            break
+        m += 1
+    return max(1, m)
+
+
+@jit(internal=True)
+def common_rows(settings, work, k, lo, hi):
+    """Have the common noise of chains lo..hi-1 in work.common from iteration k on; return its row.
+
+    It is drawn in blocks ahead, since a gap of few iterations would pay for the beginning of each draw.
+    """
+    at = work.common_at[lo]
+    there = 0 <= k - at < work.common.shape[1]
+    for s in range(lo, hi):
+        if work.common_at[s] != at:
+            there = False
+    if there:
+        return k - at
+    for s in range(lo, hi):
+        fill_normals(settings.key, COMMON, settings.first_chain + s, 0, k, work.common[s])
+        work.common_at[s] = k
+    return 0
+
+
 def local_steps(problem, settings, state, work, k, stop, lo, hi):
     """Advance X^i of all clients and of chains lo..hi-1 over iterations k..stop-1.
 
@@ -30,33 +71,44 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi):
     is drawn in blocks of iterations.
     """
     block = work.common.shape[1]
+    c = state.theta.shape[0]
     gradient = work.estimate
-    for k0 in range(k, stop, block):
-        t = min(block, stop - k0)
-        if settings.common_scale != 0.0:
+    k0 = k
+    while k0 < stop:
+        row = common_rows(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
+        t = min(block - row, stop - k0)
+        first = 0
+        while first < c:
+            together = n_together(work, first)
             for s in range(lo, hi):
-                fill_normals(settings.key, COMMON, settings.first_chain + s, 0, k0, work.common[s, :t])
-        for i in range(state.theta.shape[0]):
-            n, batch = work.n_rows[i], work.batch[i]
-            rows = work.rows[:batch]
-            w = n_words(n, batch)
-            words = work.words[: t * w]
-            if w == 0:
-                choose(words, n, batch, work.mark, rows)
-            for s in range(lo, hi):
-                x = state.theta[i, s]
-                chain, client = settings.first_chain + s, settings.first_client + i
-                if settings.private_scale != 0.0:
-                    fill_normals(settings.key, PRIVATE, chain, client, k0, work.private[:t])
-                if w > 0:
-                    fill_words_flat(settings.key, SUBSET, chain, client, k0, w // 2, words)
-                for r in range(t):
+                chain = settings.first_chain + s
+                for m in range(together):
+                    n, batch = work.n_rows[first + m], work.batch[first + m]
+                    client = settings.first_client + first + m
+                    w = n_words(n, batch)
+                    if settings.private_scale != 0.0:
+                        fill_normals(settings.key, PRIVATE, chain, client, k0, work.private[m, :t])
                     if w > 0:
-                        choose(words[r * w : (r + 1) * w], n, batch, work.mark, rows)
-                    touched = estimate(problem, state, i, s, x, rows, gradient)
-                    if touched < 0:
-                        if work.failed[0] < 0:
-                            work.failed[0], work.failed[1], work.failed[2] = i, s, k0 + r
+                        fill_words_flat(settings.key, SUBSET, chain, client, k0, w // 2, work.words[m, : t * w])
+                    else:
+                        choose(work.words[m, :0], n, batch, work.mark, work.rows[:batch])
+                for r in range(t):
+                    for m in range(together):
+                        i = first + m
+                        n, batch = work.n_rows[i], work.batch[i]
+                        w = n_words(n, batch)
+                        rows = work.rows[:batch]
+                        if w > 0:
+                            choose(work.words[m, r * w : (r + 1) * w], n, batch, work.mark, rows)
+                        x = state.theta[i, s]
+                        touched = estimate(problem, state, i, s, x, rows, gradient)
+                        if touched < 0:
+                            if work.failed[0] < 0:
+                                work.failed[0], work.failed[1], work.failed[2] = i, s, k0 + r
+                        else:
+                            state.tally[ROWS_TOUCHED] += touched
+                            langevin_step(settings, work.common[s, row + r], work.private[m, r], gradient, x)
+                    if work.failed[0] >= 0:
                         break
-                    state.tally[ROWS_TOUCHED] += touched
-                    langevin_step(settings, work.common[s, r], work.private[r], gradient, x)
+            first += together
+        k0 += t

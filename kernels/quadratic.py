@@ -11,7 +11,8 @@ from numba import types
 from fald_hpc.kernels import _quadratic
 from fald_hpc.kernels.collectives import pointer
 from fald_hpc.kernels.jit import DISABLED, jit, placeholder
-from fald_hpc.kernels.noise import COMMON, PRIVATE, fill_normals
+from fald_hpc.kernels.langevin import common_rows
+from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.noise_lanes import LANES, fill_normals_lanes
 
 FEWEST_CHAINS = 4
@@ -63,18 +64,42 @@ def _to_lanes(values, first, out):
             out[j, lane] = values[first + lane, j] if inside else 0.0
 
 
+@jit(internal=True)
+def _common_lanes(settings, work, k, lo, hi):
+    """Have the common noise of chains lo..hi-1 in lanes from iteration k on; return its row.
+
+    It is drawn in blocks ahead; a group remembers its first chain and the iteration of its first row.
+    """
+    n = (hi - lo + LANES - 1) // LANES
+    begin = lo // LANES
+    at = work.lanes_at[begin, 1]
+    there = 0 <= k - at < work.lanes_common.shape[1]
+    for group in range(n):
+        if work.lanes_at[begin + group, 0] != lo + group * LANES or work.lanes_at[begin + group, 1] != at:
+            there = False
+    if there:
+        return k - at
+    for group in range(n):
+        first = lo + group * LANES
+        chain = settings.first_chain + first
+        fill_normals_lanes(settings.key, COMMON, chain, 0, 1, 0, k, work.lanes_common[begin + group])
+        work.lanes_at[begin + group, 0] = first
+        work.lanes_at[begin + group, 1] = k
+    return 0
+
+
 def steps_of_chains(problem, settings, state, work, k, stop, lo, hi):
     """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = chains; a template."""
     c, _, d = state.theta.shape
     block = work.common.shape[1]
-    for k0 in range(k, stop, block):
-        t = min(block, stop - k0)
-        for group in range((hi - lo + LANES - 1) // LANES):
-            first = lo + group * LANES
-            chain = settings.first_chain + first
-            if settings.common_scale != 0.0:
-                fill_normals_lanes(settings.key, COMMON, chain, 0, 1, 0, k0, work.lanes_common[group, :t])
-            if uses_reference():
+    begin = lo // LANES
+    k0 = k
+    while k0 < stop:
+        row = _common_lanes(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
+        t = min(block - row, stop - k0)
+        if uses_reference():
+            for group in range((hi - lo + LANES - 1) // LANES):
+                first = lo + group * LANES
                 _to_lanes(state.reference[:hi], first, work.lanes_reference[group])
                 _to_lanes(state.shift[:hi], first, work.lanes_shift[group])
         for i in range(c):
@@ -86,23 +111,24 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi):
                 origin = work.lanes_reference[group] if uses_reference() else problem.mean[i : i + 1]
                 _lanes(
                     pointer(problem.precision[i]), pointer(origin), pointer(work.lanes_shift[group]),
-                    pointer(work.lanes_common[group]), pointer(work.lanes_private), pointer(state.theta[i, first]),
-                    pointer(work.lanes_scratch), d, t, min(LANES, hi - first), d,
+                    pointer(work.lanes_common[begin + group, row]), pointer(work.lanes_private),
+                    pointer(state.theta[i, first]), pointer(work.lanes_scratch), d, t, min(LANES, hi - first), d,
                     HAS_REFERENCE if uses_reference() else 0,
                     settings.step_size, settings.common_scale, settings.private_scale,
                 )  # fmt: skip
+        k0 += t
 
 
 def steps_of_clients(problem, settings, state, work, k, stop, lo, hi):
     """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = clients; a template."""
     c, s, d = state.theta.shape
     block = work.common.shape[1]
-    for k0 in range(k, stop, block):
-        t = min(block, stop - k0)
+    k0 = k
+    while k0 < stop:
+        row = common_rows(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
+        t = min(block - row, stop - k0)
         for chain in range(lo, hi):
             number = settings.first_chain + chain
-            if settings.common_scale != 0.0:
-                fill_normals(settings.key, COMMON, number, 0, k0, work.common[chain, :t])
             # without private noise all clients at once
             part = c if settings.private_scale == 0.0 else LANES
             for first in range(0, c, part):
@@ -113,11 +139,12 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi):
                 origin = state.reference[chain : chain + 1] if uses_reference() else problem.mean_lanes[group]
                 _lanes(
                     pointer(problem.precision_lanes[group]), pointer(origin), pointer(state.shift[chain]),
-                    pointer(work.common[chain]), pointer(work.lanes_private), pointer(state.theta[first, chain]),
+                    pointer(work.common[chain, row]), pointer(work.lanes_private), pointer(state.theta[first, chain]),
                     pointer(work.lanes_scratch), d, t, min(part, c - first), s * d,
                     BY_CLIENTS | (HAS_REFERENCE if uses_reference() else 0),
                     settings.step_size, settings.common_scale, settings.private_scale,
                 )  # fmt: skip
+        k0 += t
 
 
 chain_lanes = placeholder("chain_lanes")

@@ -12,6 +12,12 @@ from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.noise_lanes import LANES
 
 COIN_BLOCK = 1024
+IN_TURNS = 6
+"""Clients that take short steps in turns."""
+SHORT = 32
+"""Dimension up to which a step is short."""
+NEVER = -(1 << 62)
+"""The iteration of noise that has not been drawn."""
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
 
@@ -68,8 +74,9 @@ class Work(NamedTuple):
     coins: np.ndarray  # uint8[COIN_BLOCK]
     coins_at: np.ndarray  # int64[2]: chain and first iteration of the coins
     common: np.ndarray  # float64[s, t, d]: Z
-    private: np.ndarray  # float64[t, d]: Z^i
-    words: np.ndarray  # uint64[t * w]: random words of the minibatches
+    common_at: np.ndarray  # int64[s]: iteration of its first row
+    private: np.ndarray  # float64[m, t, d]: Z^i of m clients that take their steps in turns
+    words: np.ndarray  # uint64[m, t * w]: random words of their minibatches
     mark: np.ndarray  # uint8[max n_i]
     rows: np.ndarray  # int64[max minibatch]
     estimate: np.ndarray  # float64[d]: G
@@ -77,6 +84,7 @@ class Work(NamedTuple):
     batch: np.ndarray  # int64[c]: n_i
     failed: np.ndarray  # int64[3]: local client, chain and iteration of the first failed gradient, or -1
     lanes_common: np.ndarray  # float64[g, t, d, LANES]: Z of g groups of chains (this and below: fused steps only)
+    lanes_at: np.ndarray  # int64[g, 2]: first chain of each group there, and iteration of its first row
     lanes_private: np.ndarray  # float64[t, d, LANES]: Z^i of eight chains or clients
     lanes_reference: np.ndarray  # float64[g, d, LANES]: Y, or other origins of the quadratic
     lanes_shift: np.ndarray  # float64[g, d, LANES]: C
@@ -107,6 +115,7 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
     # noise of as many iterations as stay in the second-level cache beside the clients' data
     t = int(min(max(1, 32768 // (s * d)), 256))
     groups = -(-s // LANES) if lanes else 0
+    together = IN_TURNS if d <= SHORT else 1
     return Work(
         gradient=np.zeros((c, s, d)),
         nothing=np.zeros((0, s, d)),
@@ -118,8 +127,9 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
         coins=np.zeros(COIN_BLOCK, np.uint8),
         coins_at=np.full(2, -2, np.int64),
         common=np.zeros((s, t, d)),
-        private=np.zeros((t, d)),
-        words=np.zeros(t * n_words, np.uint64),
+        common_at=np.full(s, NEVER, np.int64),
+        private=np.zeros((together, t, d)),
+        words=np.zeros((together, t * n_words), np.uint64),
         mark=np.zeros(max(1, int(n_rows.max(initial=0))), np.uint8),
         rows=np.zeros(max(1, int(batch.max(initial=0))), np.int64),
         estimate=np.zeros(d),
@@ -127,6 +137,7 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
         batch=batch.astype(np.int64),
         failed=np.full(3, -1, np.int64),
         lanes_common=aligned.zeros((groups, t, d, LANES)),
+        lanes_at=np.full((groups, 2), NEVER, np.int64),
         lanes_private=aligned.zeros((t if lanes else 0, d, LANES)),
         lanes_reference=aligned.zeros((groups, d, LANES)),
         lanes_shift=aligned.zeros((groups, d, LANES)),
