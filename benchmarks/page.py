@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import roofline
+from benchmarks import ratios, roofline
 from fald_hpc.bench import catalogue, document
 from fald_hpc.bench.table import quantity
 
@@ -55,6 +55,7 @@ def main() -> None:
     page.write_text(text, encoding="utf-8")
     roofline.roofline(results, DOCS / "performance-roofline.png")
     roofline.chains(results, DOCS / "performance-chains.png")
+    ratios.ratios(compared["comparisons"], DOCS / "performance-peers.png")
 
 
 def _machine(built, compared):
