@@ -26,12 +26,11 @@ def read_table(path: Path, columns: Columns) -> tuple[list[str], Any]:
         names = [str(name) for name in file.schema_arrow.names]
         needed = None
         if columns.features is not None and len(set(names)) == len(names):
-            roles = (columns.label, columns.weight, columns.offset, columns.client, *columns.features)
+            roles = {columns.label, columns.weight, columns.offset, columns.client, *columns.features}
             needed = [name for name in names if name in roles]
         table = file.read(columns=needed, use_threads=False)
-        positions = [str(names.index(name)) for name in table.column_names]
-        if needed is None:
-            positions = [str(j) for j in range(len(names))]
+        place = {name: str(j) for j, name in enumerate(names)}
+        positions = [str(j) for j in range(len(names))] if needed is None else [place[name] for name in table.column_names]
         return names, table.rename_columns(positions)
     # a damaged file makes Arrow raise many kinds of exceptions
     except Exception as error:
