@@ -4,7 +4,6 @@ Inputs that reach new code are kept in FOLDER/NAME and are where the next run st
 FOLDER/NAME-crash-....
 """
 
-import atexit
 import random
 import sys
 import tempfile
@@ -33,21 +32,15 @@ def main() -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     for i, seed in enumerate(target.seeds):
         (corpus / f"seed-{i}").write_bytes(seed)
-    counts = {"inputs": 0, "accepted": 0}
 
     def read(content: bytes) -> None:
-        counts["inputs"] += 1
-        counts["accepted"] += targets.one(target, content)
+        targets.one(target, content)
 
     def mutated(content: bytes, most: int, seed: int) -> bytes:
         chance = random.Random(seed)
         if chance.random() < 0.5:
             return atheris.Mutate(content, most)
         return mutate.mutated(content, target.words, chance)[:most]
-
-    @atexit.register
-    def report() -> None:
-        print(f"{name}: {counts['inputs']} inputs in {seconds:.0f} s, {counts['accepted']} of them accepted", flush=True)
 
     limits = [f"-max_total_time={seconds:.0f}", "-rss_limit_mb=4000", f"-timeout={2 * targets.SECONDS}", "-max_len=20000"]
     options = [*limits, "-seed=1", f"-artifact_prefix={place / name}-"]

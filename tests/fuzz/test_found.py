@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -48,6 +49,12 @@ def test_parquet_ids_that_are_not_utf_8(tmp_path):
         read_rows(tmp_path / "c.parquet", Columns("y", client="who"))
 
 
+def test_parquet_that_claims_more_rows_in_its_parts():
+    """A kilobyte that says 80 billion rows in one place and 4 in another: Arrow would ask for 256 GB."""
+    with pytest.raises(UserError, match="its parts have 80095409788 rows, but it says 4"):
+        read_rows(Path(__file__).parent / "found" / "rows-of-a-group.parquet", Columns("y", client="who"))
+
+
 @pytest.mark.parametrize(
     "header",
     [
@@ -57,6 +64,7 @@ def test_parquet_ids_that_are_not_utf_8(tmp_path):
         b'{"arrays": [["a", "<f8", [-1, 3]]], "meta": {}}',
         b'{"arrays": [["a", "<f8", [1e9]]], "meta": {}}',
         b'{"arrays": [["a", "<f8"]], "meta": {}}',
+        b'{"arrays": [["a", ",i8", [1]]], "meta": {}}',
         b'{"arrays": [], "meta": 3}',
         b'{"arrays": [["a", "<f8", [99999999999999999999]]], "meta": {}}',
         b"[" * 50_000,
