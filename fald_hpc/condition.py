@@ -39,7 +39,8 @@ def read(folder: Path, now: float) -> dict[str, Any]:
     """
     manifest = manifests.read(folder)
     life = json_files.read(folder / watch.ALIVE) or {}
-    life = {key: value for key, value in life.items() if key in _SIGNS and isinstance(value, (int, float))}
+    # no number of ours is larger, and a larger one need not fit a float
+    life = {key: n for key, n in life.items() if key in _SIGNS and isinstance(n, (int, float)) and abs(n) < 2**63}
     age = None if "time" not in life else now - life["time"]
     saved = _checkpoint(folder)
     held = lock.held(folder)
@@ -56,8 +57,7 @@ def read(folder: Path, now: float) -> dict[str, Any]:
     if state == "finished":
         step, step_age = manifest["steps"], now - (folder / manifests.FILE).stat().st_mtime
     elif state == "stopped":
-        at = manifest.get("step")
-        step, step_age = at if isinstance(at, int) else step, now - (folder / manifests.FILE).stat().st_mtime
+        step, step_age = manifest.get("step", step), now - (folder / manifests.FILE).stat().st_mtime
     return {
         "state": state,
         "advice": _ADVICE.get(state, "").format(reason=manifest.get("reason", "no reason was noted")),

@@ -10,6 +10,7 @@ FILE = "manifest.json"
 
 KINDS: dict[str, type | tuple[type, ...]] = {
     "steps": int,
+    "step": int,
     "chains": int,
     "seed": int,
     "burn_in": int,
@@ -43,6 +44,9 @@ def read(folder: Path) -> dict[str, Any]:
     if found is None:
         raise UserError(f"{folder} holds no run: there is no readable {FILE} in it.")
     for key, kind in KINDS.items():
-        if (key in found or key == "steps") and not isinstance(found.get(key), kind):
+        value = found.get(key)
+        if key not in found and key != "steps":
+            continue
+        if not isinstance(value, kind) or (isinstance(value, (int, float)) and not abs(value) < 2**64):
             raise UserError(f"{folder / FILE} is damaged: {key} is missing or not what it should be.")
     return found

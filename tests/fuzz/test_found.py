@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from fald_hpc import checkpoint, condition, open_run, summary
+from fald_hpc.cli import status
 from fald_hpc.data.columns import Columns
 from fald_hpc.data.readers import read_rows
 from fald_hpc.errors import UserError
@@ -78,13 +79,31 @@ def test_checkpoints_with_a_right_checksum_and_wrong_content(tmp_path, header):
 
 
 @pytest.mark.parametrize(
-    "manifest", ["[" * 100_000, '{"steps": "ten"}', '{"steps": 10, "state": 3}', '{"steps": 10, "sampler": []}', "\ud800"]
+    "manifest",
+    [
+        "[" * 100_000,
+        '{"steps": "ten"}',
+        '{"steps": 10, "state": 3}',
+        '{"steps": 10, "sampler": []}',
+        '{"steps": 10, "step_size": NaN}',
+        '{"steps": 10, "state": "stopped", "step": 1' + "0" * 4299 + "}",
+        "\ud800",
+    ],
 )
 def test_manifests_that_are_none(tmp_path, manifest):
     (tmp_path / "manifest.json").write_bytes(manifest.encode("utf-8", "surrogatepass"))
     for read in (open_run, lambda folder: condition.read(folder, 0.0)):
         with pytest.raises(UserError, match=r"manifest\.json"):
             read(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e308", "NaN", "Infinity", "-1e400"])
+def test_signs_of_life_at_no_time(tmp_path, number):
+    (tmp_path / "manifest.json").write_text('{"steps": 10, "state": "running"}')
+    (tmp_path / "alive").write_text(f'{{"time": {number}, "at": {number}, "step": {number}}}')
+    found = condition.read(tmp_path, 0.0)
+    assert found["life_age"] is None
+    assert status.lines(found)[2] == "sign of life  never"
 
 
 @pytest.mark.parametrize(
