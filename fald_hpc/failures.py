@@ -3,6 +3,7 @@
 from typing import Any
 
 from fald_hpc.comm import Serial, everywhere
+from fald_hpc.errors import sentence as sentence_of
 
 
 class ChainFailure(RuntimeError):
@@ -23,7 +24,7 @@ class ChainFailure(RuntimeError):
     def __init__(
         self, message: str, step: int = 0, client: int | None = None, chain: int | None = None, said: str | None = None
     ) -> None:
-        super().__init__(message)
+        super().__init__(sentence_of(message))
         self.step, self.client, self.chain, self.said = step, client, chain, said
 
 
@@ -75,7 +76,7 @@ def sentence(record: list[Any], rank: int, client_ids: Any, step_size: float) ->
         return f"rank {rank}: {message}"
     where = f"client {client} ({client_ids[client]}), chain {chain}, step {step}, on rank {rank}"
     if kind == GradientFailure.kind:
-        raised = f"raised {said}" if said is not None else "raised an exception"
+        raised = f"raised {' '.join(said.split())}" if said is not None else "raised an exception"
         return (
             f"the row gradient {raised}: {where}. Mend the function, or take a smaller step size "
             f"(now {step_size:g}) if it fails only for extreme parameters."

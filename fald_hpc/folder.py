@@ -10,6 +10,7 @@
 ====================  ==========================================================================================
 """
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -17,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from fald_hpc import checkpoint, durable, lock, watch
+from fald_hpc import checkpoint, durable, json_files, lock, watch
 from fald_hpc.comm import Serial
 from fald_hpc.data import assignment
 from fald_hpc.errors import StorageFailure, UserError
+from fald_hpc.manifest import FILE as MANIFEST
 
-MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
+SUMMARY, REPORT = "summary.json", "report.html"
 
 # in the order in which a new start removes them: killed in between, what is left is no checkpoint of another run
 CONTENT = ("checkpoint", "draws.zarr", REPORT, SUMMARY, assignment.FILE, watch.ALIVE, MANIFEST)
@@ -135,21 +137,17 @@ class Folder:
         if self._lock is None or not self._lock.held:
             return
         assert self.path is not None
-        try:
-            manifest = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
-            self.write_manifest({**manifest, "state": state, **more})
-        except (OSError, ValueError):
-            pass
+        manifest = json_files.read(self.path / MANIFEST)
+        if manifest is not None:
+            with contextlib.suppress(OSError):
+                self.write_manifest({**manifest, "state": state, **more})
 
     def requested_burn_in(self) -> Any:
         """Return the burn-in as the first start asked for it, None where the manifest does not tell (rank 0)."""
         if self._lock is None:
             return None
         assert self.path is not None
-        try:
-            return json.loads((self.path / MANIFEST).read_text(encoding="utf-8")).get("burn_in_requested")
-        except (OSError, ValueError, AttributeError):
-            return None
+        return (json_files.read(self.path / MANIFEST) or {}).get("burn_in_requested")
 
     def cannot_write(self, error: OSError) -> StorageFailure:
         """Return the failure of a last file."""

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from fald_hpc import json_files
 from fald_hpc.errors import UserError
 
 FILE = ".lock"
@@ -18,6 +19,7 @@ PATIENCE = 15.0
 """Seconds that a resume waits for a dying holder: ranks outlive a killed launcher by some seconds."""
 
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+_TAKEN = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 
 
 class LockWarning(UserWarning):
@@ -26,11 +28,7 @@ class LockWarning(UserWarning):
 
 def holder(folder: Path) -> dict[str, Any]:
     """Return what the last holder wrote about itself: host, pid, job, since; an empty dict where it wrote nothing."""
-    try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return json_files.read(folder / FILE) or {}
 
 
 def words(found: dict[str, Any]) -> str:
@@ -50,7 +48,7 @@ def held(folder: Path) -> bool | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
-        return None if error.errno in _UNSUPPORTED else True
+        return True if error.errno in _TAKEN else None
     finally:
         os.close(descriptor)
     return False
@@ -82,7 +80,7 @@ class Lock:
         UserError
             It is held by another run, which is named.
         OSError
-            The file cannot be written.
+            The file cannot be written or locked.
 
         Warns
         -----
@@ -107,6 +105,9 @@ class Lock:
                         stacklevel=2,
                     )
                     break
+                if error.errno not in _TAKEN:
+                    os.close(descriptor)
+                    raise
                 if time.monotonic() > end:
                     os.close(descriptor)
                     waited = f" after waiting {patience:.0f} s" if patience else ""

@@ -1,6 +1,5 @@
 """A finished run: what :func:`fald_hpc.sample` returns and :func:`open_run` reads from a folder."""
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fald_hpc import checkpoint, storage, summary
-from fald_hpc.errors import UserError
+from fald_hpc import manifest as manifests
 from fald_hpc.kernels import moments
 from fald_hpc.metrics import diagnostics
 
@@ -124,8 +123,5 @@ def open_run(folder: str | Path) -> Run:
         If the folder holds no finished run.
     """
     path = Path(folder)
-    try:
-        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise UserError(f"{path} holds no run: there is no readable manifest.json in it.") from None
+    manifest = manifests.read(path)
     return Run(summary.read(path), manifest, path=path)

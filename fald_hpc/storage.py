@@ -167,7 +167,7 @@ class DrawStore:
         store._full = store._common() // store._files.chunk_draws
         try:
             store._take_over(store._files.reopen())
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(
                 f"the draws in {path} do not fit the checkpoint beside them ({error}): restore the folder "
                 "from a backup, or start the run again with --overwrite"
@@ -328,8 +328,12 @@ def open_draws(path: str | os.PathLike[str]) -> Any:
 
     if not (Path(path) / "posterior/theta/zarr.json").is_file():
         raise UserError(f"no draws at {path}: give the folder draws.zarr inside a run's folder")
-    theta = xarray.open_zarr(path, group="posterior", consolidated=False, chunks=None)["theta"].load()
-    return to_dataarray(theta.values, [str(name) for name in theta["parameter"].values])
+    try:
+        theta = xarray.open_zarr(path, group="posterior", consolidated=False, chunks=None)["theta"].load()
+        return to_dataarray(theta.values, [str(name) for name in theta["parameter"].values])
+    # a damaged store makes zarr and xarray raise many kinds of exceptions
+    except Exception as error:
+        raise UserError(f"the draws in {path} cannot be read ({type(error).__name__}): the store is damaged.") from error
 
 
 def to_arviz(draws: Any) -> Any:

@@ -1,6 +1,6 @@
 """A study made ready on every rank: layout, clients, parameters, mode and step size; nothing has been sampled yet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -146,7 +146,8 @@ def prepare(
     except UserError as found:
         error = found
     communicator.together(error)
-    _same_everywhere(identity.settings(request) | {"run.steps": request.steps, **(options or {})}, communicator)
+    seen = {"the content of data.file": request.clients.digest, "run.steps": request.steps, **(options or {})}
+    _same_everywhere(identity.settings(request) | seen, communicator)
 
     group = group_communicator(communicator, layout)
     mine = layout.clients(communicator.rank)
@@ -159,7 +160,7 @@ def prepare(
         error = found
     communicator.together(error)
     features = _agreed_features(request, data, communicator)
-    fingerprints = _fingerprints(data, layout, communicator)
+    fingerprints = _fingerprints(data, request.clients.ids, layout, communicator)
     notes = _warnings(request, data, features, group)
     scale = None
     if request.standardise:
@@ -255,11 +256,20 @@ def _standardise(
     return scaled, (fitted.mean, fitted.sd)
 
 
-def _fingerprints(data: list[Any], layout: layouts.Layout, communicator: Serial) -> list[str]:
-    """Return the hashes of all clients' data on rank 0."""
-    local = [fingerprint(client) for client in data] if layout.chain_group(communicator.rank) == 0 else []
-    parts = communicator.collect(local)
-    return [] if parts is None else [digest for part in parts for digest in part]
+def _fingerprints(data: list[Any], ids: Sequence[str], layout: layouts.Layout, communicator: Serial) -> list[str]:
+    """Return the hashes of all clients' data on rank 0; refuse chain groups that see different data of a client."""
+    parts = communicator.collect([fingerprint(client) for client in data])
+    error: UserError | None = None
+    first: dict[int, str] = {}
+    for rank, part in enumerate(parts or []):
+        for client, digest in zip(layout.clients(rank), part, strict=True):
+            if first.setdefault(client, digest) != digest and error is None:
+                error = UserError(
+                    f"rank {rank} sees other data of client {ids[client]} than the ranks before it: give all ranks the same "
+                    "files."
+                )
+    communicator.together(error)
+    return list(first.values())
 
 
 def _warnings(request: Request, data: list[Any], features: list[str], group: Serial) -> list[str]:

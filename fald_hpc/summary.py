@@ -7,13 +7,14 @@ cannot support is null, and ``warnings`` says why.
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fald_hpc import durable
+from fald_hpc import durable, json_files
 from fald_hpc.errors import UserError
 from fald_hpc.kernels.moments import Accumulators
 from fald_hpc.metrics import diagnostics
@@ -133,17 +134,34 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
         There is none, or it is not a summary.
     """
     path = Path(folder) / "summary.json"
-    try:
-        found = json.loads(path.read_bytes())
-    except OSError:
+    if not path.is_file():
         raise UserError(
-            f"no summary in {folder}: give the folder of a run that has ended (its --out), or finish it with --resume"
-        ) from None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("parameters"), list):
-        raise UserError(f"{path} is not a summary of fald_hpc: finish or repeat the run")
+            f"no summary in {folder}: give the folder of a run that has ended (its --out), or finish it with --resume."
+        )
+    found = json_files.read(path)
+    if found is None or not _sound(found):
+        raise UserError(f"{path} is not a summary of fald_hpc: finish or repeat the run.")
     return found
+
+
+def _sound(found: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object has the members of :func:`build`, of their kinds."""
+    rows, notes = found.get("parameters"), found.get("warnings")
+    counts = (found.get(name) for name in ("chains", "records", "steps", "communications", "refreshes"))
+    return (
+        isinstance(rows, list)
+        and all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows)
+        and all(column in row and _is_number(row[column]) for row in rows for column in COLUMNS)
+        and all(isinstance(count, int) and abs(count) < 2**63 for count in counts)
+        and isinstance(notes, list)
+        and all(isinstance(note, str) for note in notes)
+        and isinstance(found.get("seconds"), dict)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is null or a finite number as :func:`_number` writes it."""
+    return value is None or (isinstance(value, (int, float)) and abs(value) <= sys.float_info.max)
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:

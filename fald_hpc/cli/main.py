@@ -8,6 +8,7 @@ the code, since launchers add a banner to every rank that fails.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import warnings
@@ -17,8 +18,9 @@ import typer
 
 from fald_hpc import launch, threads
 from fald_hpc.cli import bench, bias, check, doctor, examples, init, report, run, scale, slurm, status, summary, verify
-from fald_hpc.errors import UserError
+from fald_hpc.errors import UserError, sentence
 
+FAILED = 1
 USER_MISTAKE = 2
 INTERRUPTED = 130
 
@@ -66,6 +68,9 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     threads.cap(os.environ)  # before anything imports NumPy
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may know fewer characters than names have
     if _rank() == 0:
         sys.exit(_code())
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
@@ -76,7 +81,13 @@ def main() -> NoReturn:
 def _code() -> int:
     """Run the command, say what went wrong, and return the exit code."""
     try:
-        return app(standalone_mode=False, prog_name="fald") or 0
+        code = app(standalone_mode=False, prog_name="fald") or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # who reads the output has seen enough (`fald summary DIR | head`): Python's last flush must not fail too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except UserError as error:
         _say(f"fald: {error}")
         return USER_MISTAKE
@@ -86,16 +97,16 @@ def _code() -> int:
         # Typer's usage errors come from a bundled or a separate click, depending on its version.
         if not hasattr(error, "format_message"):
             raise
-        _say(f"fald: {error.format_message()} (see: fald --help)")
+        _say(f"fald: {str(error.format_message()).rstrip('.')} (see: fald --help).")
         return USER_MISTAKE
 
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
     """Show a warning as a sentence, without the line of source that it came from."""
-    _say(f"warning: {message}")
+    _say(f"warning: {sentence(message)}")
 
 
-def _say(sentence: str) -> None:
-    """Print a sentence on standard error, on rank 0 alone."""
+def _say(line: str) -> None:
+    """Print a line on standard error, on rank 0 alone."""
     if _rank() == 0:
-        print(sentence, file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -53,14 +54,19 @@ class Lines:
         if self.first is None:
             self.first, self.last_line = (now, step), now
             for line in self.opening:
-                print(line, file=self.stream, flush=True)
+                self._say(line)
         if now - self.last_line < self.interval:
             return
         self.last_line = now
         begun, first_step = self.first
         left = (now - begun) / (step - first_step) * (steps - step) if step > first_step else None
         remaining = f", about {duration(left)} left" if left is not None else ""
-        print(f"step {step} of {steps} ({100 * step // steps} %){remaining}", file=self.stream, flush=True)
+        self._say(f"step {step} of {steps} ({100 * step // steps} %){remaining}")
+
+    def _say(self, line: str) -> None:
+        """Write a line; a log that takes no more (its disk is full, its reader has gone) is no reason to end a run."""
+        with contextlib.suppress(OSError):
+            print(line, file=self.stream, flush=True)
 
     def close(self) -> None:
         """Do nothing: every line is complete."""

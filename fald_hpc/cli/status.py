@@ -43,6 +43,6 @@ def lines(found: dict[str, Any]) -> list[str]:
         "step": f"{of(found['step'])}, {ago(found['step_age'])}",
         "sign of life": ago(found["life_age"]),
         "checkpoint": f"step {of(found['checkpoint_step'])}, {ago(found['checkpoint_age'])}",
-        "process": found["holder"],
+        "held by": found["holder"] or "nobody" + (f"; last by {found['last_holder']}" if found["last_holder"] else ""),
     }
     return [f"{name:13s} {text}" for name, text in rows.items()]

@@ -136,7 +136,7 @@ class RunTable(Table):
     segment_steps: Literal["auto"] | Annotated[Whole, Field(ge=1, le=MAX_STEPS)] = Field(
         "auto", description='"auto" or a whole number of at least 1'
     )
-    time_limit: Positive | None = Field(None, description="a positive number of seconds")
+    time_limit: Literal["auto"] | Positive | None = Field(None, description='"auto" or a positive number of seconds')
 
     @property
     def burn_in_steps(self) -> int:

@@ -32,9 +32,10 @@ def rows(header: list[str], table: Any, columns: Columns, path: Path, text: bool
         If a column is missing or a cell is empty, not a number, NaN or infinite.
     """
     features = columns.choose(header, str(path))
+    place = {name: str(j) for j, name in enumerate(header)}
 
     def get(name: str | None) -> NDArray[np.float64] | None:
-        return None if name is None else numbers(table.column(str(header.index(name))), name, path, text)
+        return None if name is None else numbers(table.column(place[name]), name, path, text)
 
     x = np.empty((table.num_rows, len(features)))
     for j, name in enumerate(features):
@@ -45,7 +46,7 @@ def rows(header: list[str], table: Any, columns: Columns, path: Path, text: bool
         checks.not_negative(weights, f"{path}: column {columns.weight!r}")
     clients = None
     if columns.client is not None:
-        clients = ids(table.column(str(header.index(columns.client))), columns.client, path)
+        clients = ids(table.column(place[columns.client]), columns.client, path)
     assert y is not None  # choose() refuses a missing label
     return Rows(features, x, y, weights, get(columns.offset), clients)
 
@@ -116,4 +117,7 @@ def ids(column: Any, name: str, path: Path) -> tuple[str, ...]:
         return tuple(str(value) for value in column.to_pylist())
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
         raise UserError(f"{where}: client ids must be text or integers, not {kind}")
-    return tuple(value.strip() for value in column.to_pylist())
+    try:
+        return tuple(value.strip() for value in column.to_pylist())
+    except UnicodeDecodeError:  # Parquet does not check its text
+        raise UserError(f"{where}: a client id is not UTF-8 text") from None

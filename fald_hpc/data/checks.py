@@ -27,7 +27,7 @@ def numbers(value: Any, label: str, n_axes: int, columns: Sequence[str] = ()) ->
     if array.ndim != n_axes:
         shape = "two axes (rows, columns)" if n_axes == 2 else "one axis"
         raise UserError(f"{label} has shape {array.shape}, but must have {shape}")
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, and is refused for it
         result = np.ascontiguousarray(array, dtype=np.float64)
     finite(result, label, columns)
     return result

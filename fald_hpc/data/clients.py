@@ -39,6 +39,8 @@ class Clients:
         For one file: the rows of each client, to be saved beside the results.
     label_table : (float64[k], int64[b, k]) or None
         For a partition by label: the distinct labels, and how often each client holds them.
+    digest : str or None
+        For one file: SHA-256 of its table (hex).
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Clients:
         self.prior_shares = checked_shares(prior_shares, len(self.ids))
         self.assignment: list[NDArray[np.int64]] | None = None
         self.label_table: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
+        self.digest: str | None = None
         self._read = read
         self._names = None if feature_names is None else tuple(feature_names)
 
@@ -281,7 +284,7 @@ class Clients:
             feature_names=file.names,
         )
         clients.assignment = file.assignment
-        clients.label_table = file.label_table
+        clients.label_table, clients.digest = file.label_table, file.digest
         return clients
 
 

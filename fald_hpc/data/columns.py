@@ -1,5 +1,6 @@
 """Which columns of a file mean what, and the rows that a reader makes of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -35,7 +36,7 @@ class Columns:
         named = [
             c for c in (self.label, self.weight, self.offset, self.client, *(self.features or ())) if c is not None
         ]
-        twice = sorted({c for c in named if named.count(c) > 1})
+        twice = sorted(c for c, count in Counter(named).items() if count > 1)
         if twice:
             raise UserError(f"the column {twice[0]!r} is named twice among label, features, weight, offset and client")
         if self.features is not None and not self.features:
@@ -54,8 +55,9 @@ class Columns:
                 f"{where}: which column is the label? Name it (in a config: [data] label = ...); "
                 f"the columns are {listing(available)}"
             )
+        count = Counter(available)
         for name in (self.label, self.weight, self.offset, self.client, *(self.features or ())):
-            if name is not None:
+            if name is not None and name not in count:
                 present(name, available, where)
         roles = {self.label, self.weight, self.offset, self.client}
         features = self.features or tuple(c for c in available if c not in roles)
@@ -64,7 +66,7 @@ class Columns:
                 f"{where}: there is no feature column beside the label; the columns are {listing(available)}"
             )
         for name in (*features, *(role for role in roles if role is not None)):
-            if available.count(name) > 1:
+            if count[name] > 1:
                 raise UserError(f"{where}: the column {name!r} appears twice in the header; rename one of them")
         return features
 

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from fald_hpc.data.files import read_bytes
 from fald_hpc.errors import UserError
 
 _MAX_BLOCK = 1 << 30
+_LINE = re.compile(rb"[^\r\n]*")
 
 
 def read_table(path: Path) -> tuple[list[str], Any]:
@@ -81,15 +83,11 @@ def _utf8(content: bytes, path: Path) -> bytes:
 
 def _header(content: bytes, path: Path) -> tuple[list[str], bytes]:
     """Return the cells of the first non-empty line, and the rest."""
-    rest = content
-    while rest:
-        ends = [i for i in (rest.find(b"\n"), rest.find(b"\r")) if i >= 0]
-        end = min(ends) if ends else len(rest)
-        line, rest = rest[:end], rest[end:].removeprefix(b"\r").removeprefix(b"\n") if ends else b""
-        if line.strip():
-            break
-    else:
+    content = content.lstrip()
+    if not content:
         raise UserError(f"{path}: the file has no header line")
+    line = _LINE.match(content)[0]  # type: ignore[index]  # it matches whatever comes
+    rest = content[len(line) :].removeprefix(b"\r").removeprefix(b"\n")
     try:
         header = [cell.strip() for cell in next(csv.reader([line.decode()], strict=True))]
     except (csv.Error, StopIteration):

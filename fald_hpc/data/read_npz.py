@@ -1,6 +1,8 @@
 """Client files in NumPy's npz format; pickled objects are refused, never loaded."""
 
 import io
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +86,14 @@ def _names(array: NDArray[Any] | None, path: Path) -> tuple[str, ...] | None:
 def _text(array: NDArray[Any], name: str, path: Path) -> list[str]:
     """Return an array of text as a list of strings."""
     try:
+        if array.dtype.kind == "U" and array.nbytes:
+            # words of 32 bits that are no characters make NumPy fail as a fault of its own (SystemError)
+            words = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+            if int(words.max()) > sys.maxunicode:
+                raise ValueError
         texts = [item.decode() if isinstance(item, bytes) else str(item) for item in array.tolist()]
         "".join(texts).encode()
-    except UnicodeError:
+    except ValueError:  # UnicodeError is one
         raise UserError(f"{path}: {name} holds text that is not valid Unicode") from None
     return texts
 
@@ -105,11 +112,14 @@ def _select(
                 "`feature_names` to choose by"
             )
         return x, asked
+    place = {name: j for j, name in enumerate(names)}
     for name in asked:
-        present(name, names, str(path))
-        if names.count(name) > 1:
-            raise UserError(f"{path}: {name!r} appears twice in feature_names")
-    return np.ascontiguousarray(x[:, [names.index(name) for name in asked]]), asked
+        if name not in place:
+            present(name, names, str(path))
+    if len(place) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise UserError(f"{path}: {twice!r} appears twice in feature_names")
+    return np.ascontiguousarray(x[:, [place[name] for name in asked]]), asked
 
 
 def _ids(array: NDArray[Any], n: int, name: str, path: Path) -> tuple[str, ...]:

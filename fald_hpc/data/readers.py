@@ -30,7 +30,13 @@ def read_rows(path: Path, columns: Columns) -> Rows:
     UserError
         For anything that keeps the file from being a table of finite numbers with the named columns.
     """
-    ending = suffix(path)
+    try:
+        return _read(path, columns, suffix(path))
+    except MemoryError:
+        raise UserError(f"{path}: its table does not fit into the memory of this machine") from None
+
+
+def _read(path: Path, columns: Columns, ending: str) -> Rows:
     if ending == ".npz":
         from fald_hpc.data import read_npz
 

@@ -121,9 +121,12 @@ def _positive_definite(matrix: NDArray[np.float64], label: str, invert: bool) ->
     """Return the symmetric matrix or its inverse, after a check by Cholesky's factorisation."""
     from fald_hpc import linalg
 
-    if float(np.abs(matrix - matrix.T).max()) > 1e-10 * float(np.abs(matrix).max()):
-        raise UserError(f"{label} is not symmetric")
-    matrix = np.ascontiguousarray((matrix + matrix.T) / 2.0)
+    with np.errstate(over="ignore"):
+        if not float(np.abs(matrix - matrix.T).max()) <= 1e-10 * float(np.abs(matrix).max()):
+            raise UserError(f"{label} is not symmetric")
+        matrix = np.ascontiguousarray((matrix + matrix.T) / 2.0)
+    if not bool(np.isfinite(matrix).all()):
+        raise UserError(f"{label} has entries too large to be added: rescale the parameters")
     try:
         if not invert:
             linalg.cholesky(matrix)

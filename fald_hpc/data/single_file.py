@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fald_hpc.data.columns import Columns, Rows
 from fald_hpc.data.partition import Partition, label_table
 from fald_hpc.data.readers import read_rows
-from fald_hpc.data.records import ClientData
+from fald_hpc.data.records import ClientData, fingerprint
 from fald_hpc.errors import UserError
 
 
@@ -26,6 +26,8 @@ class SingleFile:
         Row numbers of each client, ascending.
     label_table : (float64[k], int64[b, k]) or None
         Distinct labels and how often each client holds them, for a partition by label.
+    digest : str
+        SHA-256 of the table (hex), to see that all ranks read the same.
     """
 
     def __init__(self, path: Path, columns: Columns, partition: Partition | None) -> None:
@@ -37,6 +39,9 @@ class SingleFile:
         self._columns = columns
         self._rows: Rows | None = read_rows(path, columns)
         self.names = self._rows.names
+        self.digest = fingerprint(
+            ClientData("", self._rows.features, self._rows.target, self._rows.weights, self._rows.offset)
+        )
         self.label_table = None
         if partition is not None:
             self.ids = partition.ids

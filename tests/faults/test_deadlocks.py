@@ -56,18 +56,19 @@ def test_short_runs_do_not_hang(tmp_path, capsys):
         print(f"\n{done} short runs on 4 ranks in {JOBS} jobs, {took}: 0 hangs")
 
 
-def test_cold_start_on_eight_ranks(tmp_path, capsys):
+def test_cold_start_on_many_ranks(tmp_path, capsys):
     """One rank of a node compiles, the others load what it left; the results are those of a warm cache (row 45)."""
     repeats = 5 if LONG else 1
+    many = 16
     means = set()
     for i in range(repeats):
         cache = {"NUMBA_CACHE_DIR": str(tmp_path / f"cache-{i}")}
         run = fald("run", "quickstart-regression", "--steps", "2000", "--quiet")
-        for ranks in (8, 1):
+        for ranks in (many, 1):
             with Job([*run, "--out", tmp_path / f"run-{i}-{ranks}"], ranks, tmp_path, **cache) as job:
                 assert job.end(400) == 0, job.err
-                assert job.err.replace("8 ranks on", "").count("Traceback") == 0
+                assert job.err.count("Traceback") == 0
                 means.add(job.out.split("results:")[0])
     assert len(means) == 1
     with capsys.disabled():
-        print(f"\n{repeats} cold starts of 8 ranks with one cache folder: the same table as one rank")
+        print(f"\n{repeats} cold starts of {many} ranks with one cache folder: the same table as one rank")

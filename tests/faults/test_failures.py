@@ -56,6 +56,7 @@ def ends(job, folder, seconds=IN_TIME, code=1):
     assert time.monotonic() - begun < 60 + seconds
     said = messages(job)
     assert len(said) == 1, job.err
+    assert said[0].endswith("."), said[0]
     assert "Traceback" not in job.err, job.err
     return said[0]
 

@@ -104,6 +104,21 @@ def test_one_door_for_mpi():
     assert users == {"fald_hpc.comm"}
 
 
+def test_messages_are_buffers():
+    """mpi4py pickles in its methods with small letters, which are slow, and fail when large (users.md row 51)."""
+    pickled = {"send", "isend", "ssend", "bsend", "recv", "irecv", "sendrecv", "bcast", "scatter", "gather", "allgather"}
+    pickled |= {"alltoall", "reduce", "allreduce", "scan", "exscan"}
+    calls = [
+        (ast.unparse(node.func.value), node.func.attr)
+        for node in ast.walk(ast.parse(MODULES["fald_hpc.comm"].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
+    theirs = {attribute for value, attribute in calls if value in ("self._comm", "self._alarm", "communicator", "part", "node")}
+    assert {"Allreduce", "Bcast", "Gather", "Send", "Recv"} <= theirs
+    assert not theirs & pickled
+    assert not imports(MODULES["fald_hpc.comm"]) & {"pickle", "mpi4py.util.pkl5", "cloudpickle", "dill"}
+
+
 @pytest.mark.parametrize("name", list(MODULES))
 def test_one_door_for_randomness(name):
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))

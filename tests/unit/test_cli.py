@@ -41,6 +41,7 @@ def assert_mistake(done, *words):
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("fald: ")
+    assert lines[0].endswith(".")
     for word in words:
         assert word in lines[0]
 
