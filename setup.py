@@ -38,6 +38,7 @@ setup(
         "fald_hpc.cli",
         "fald_hpc.config",
         "fald_hpc.data",
+        "fald_hpc.drift",
         "fald_hpc.examples",
         "fald_hpc.experiments",
         "fald_hpc.kernels",

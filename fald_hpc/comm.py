@@ -58,6 +58,10 @@ class Serial:
         """Return the elementwise maximum over all ranks: float64 of any shape, equal on all ranks."""
         return np.array(array, np.float64)
 
+    def total(self, array: np.ndarray) -> np.ndarray:
+        """Return the elementwise sum over all ranks: of numbers whose sums are exact, float64 of any shape."""
+        return np.array(array, np.float64)
+
     def together(self, error: BaseException | None) -> None:
         """Raise on every rank if any rank has an error: the same message everywhere, and its attribute ``agreed``."""
         if error is not None:
@@ -156,9 +160,16 @@ class Mpi(Serial):
 
     def maximum(self, array: np.ndarray) -> np.ndarray:
         """Return the elementwise maximum over all ranks."""
+        return self._reduced(array, self._mpi.MAX)
+
+    def total(self, array: np.ndarray) -> np.ndarray:
+        """Return the elementwise sum over all ranks."""
+        return self._reduced(array, self._mpi.SUM)
+
+    def _reduced(self, array: np.ndarray, operation: Any) -> np.ndarray:
         send = np.ascontiguousarray(array, np.float64)
         receive = np.empty_like(send)
-        self._comm.Allreduce(send, receive, op=self._mpi.MAX)
+        self._comm.Allreduce(send, receive, op=operation)
         return receive
 
     def together(self, error: BaseException | None) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from fald_hpc import checkpoint, failures, identity, start, storage, watch
 from fald_hpc.chains import Chains, expected_events
 from fald_hpc.comm import everywhere
+from fald_hpc.drift.watch import DriftWatch
 from fald_hpc.errors import Stopped, StorageFailure, UserError
 from fald_hpc.failures import ChainFailure
 from fald_hpc.kernels import moments
@@ -58,6 +59,7 @@ class Engine:
             len(self.chains.indices) if self.keeper else 0, d, moments.n_batches(request.chains, d), full
         )
         self.capacity = storage.capacity(request.chains, d, options.draws_megabytes)
+        self.drift = DriftWatch(study, self.chains)
         self.store: storage.DrawStore | None = None
         self.k = 0
         self.first = 0
@@ -70,6 +72,7 @@ class Engine:
     def compile(self) -> None:
         """Compile the loop, one rank of each node first: the others then find it in the disk cache."""
         self.communicator.in_turn(self.chains.compile)
+        self.communicator.in_turn(self.drift.observer.compile)
         self.timers.lap("compile")
 
     def begin(self) -> None:
@@ -121,6 +124,7 @@ class Engine:
         if self.keeper:
             self.moments = moments.from_arrays(kept)
         self._seen = int(meta["records"])
+        self.drift.restore(arrays, meta["drift"])
         error: Exception | None = None
         if self.root:
             assert arrays is not None
@@ -148,6 +152,7 @@ class Engine:
         steps = self.study.request.steps
         length = min(64, self.chains.most_steps)
         saved = time.perf_counter()
+        self.drift.start_clock(self.k)
         self._report(progress)
         while self.k < steps:
             if self.options.segment_steps != "auto":
@@ -155,7 +160,7 @@ class Engine:
             begun = self.k
             failure: ChainFailure | None = None
             try:
-                self.k = self.chains.run(self.k, min(self.k + length, steps), steps)
+                self.k = self.chains.run(self.k, self.drift.target(self.k, min(self.k + length, steps)), steps)
                 failure = self.chains.trouble(self.k)
             except ChainFailure as found:
                 failure = found
@@ -167,6 +172,8 @@ class Engine:
             stop, length, save, seen = self._control(failure, wanted, due)
             self._absorb(seen)
             self.timers.lap("write")
+            if self.drift.look(self.k):
+                self.timers.lap("drift")
             if self.k == steps:
                 break
             if save or stop:
@@ -220,9 +227,8 @@ class Engine:
         names = sorted({name for (name,) in told if name is not None})
         reason = self.communicator.share(" and ".join(names) or "the time limit")
         place = "" if self.folder is None else f" The state is saved in {self.folder}; continue with --resume."
-        return everywhere(
-            Stopped(f"stopped by {reason} at step {self.k} of {self.study.request.steps}.{place}", self.k)
-        )
+        words = f"stopped by {reason} at step {self.k} of {self.study.request.steps}.{place}"
+        return everywhere(Stopped(words, self.k, self.drift.waiting(self.k)))
 
     def _report(self, progress: Progress | None) -> None:
         steps = self.study.request.steps
@@ -307,6 +313,7 @@ class Engine:
             "step": self.k,
             "records": self._seen,
             "burn_in": study.request.schedule.burn_in,
+            "drift": self.drift.position(),
             "step_size": study.sampler.step_size,
             "settings": identity.settings(study.request) | self.options.fixed(),
             "data": study.fingerprints,
@@ -325,6 +332,7 @@ class Engine:
             parts = self.communicator.gather(value)
             if parts is not None:
                 arrays[name] = np.concatenate(parts)
+        arrays |= self.drift.gathered()
         equal = self.communicator.maximum(np.array([0.0 if self.chains.averaged(self.k) else 1.0]))[0] == 0.0
         parts = self.communicator.gather(state.theta[:0] if equal else state.theta)
         if parts is not None:

@@ -1,5 +1,8 @@
 """What ends a run before its last step: a user's mistake, a request to stop, a disk that takes no more."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 def sentence(words: object) -> str:
     """Return words with the full stop that ends a sentence, where they have none."""
@@ -33,8 +36,10 @@ class Stopped(Exception):
     ----------
     step : int
         Iterations done.
+    waiting : list of dict
+        What the ranks waited in this part of the run and in earlier ones (:mod:`fald_hpc.drift.waiting`), on rank 0.
     """
 
-    def __init__(self, message: str, step: int = 0) -> None:
+    def __init__(self, message: str, step: int = 0, waiting: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(sentence(message))
-        self.step = step
+        self.step, self.waiting = step, list(waiting)

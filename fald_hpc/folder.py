@@ -142,12 +142,12 @@ class Folder:
             with contextlib.suppress(OSError):
                 self.write_manifest({**manifest, "state": state, **more})
 
-    def requested_burn_in(self) -> Any:
-        """Return the burn-in as the first start asked for it, None where the manifest does not tell (rank 0)."""
+    def recorded(self) -> dict[str, Any]:
+        """Return the manifest as an earlier start left it, empty where there is none that can be read (rank 0)."""
         if self._lock is None:
-            return None
+            return {}
         assert self.path is not None
-        return (json_files.read(self.path / MANIFEST) or {}).get("burn_in_requested")
+        return json_files.read(self.path / MANIFEST) or {}
 
     def cannot_write(self, error: OSError) -> StorageFailure:
         """Return the failure of a last file."""

@@ -1,10 +1,9 @@
-"""Exact means over all clients for set-up: the mode, standardisation and curvature rest on the same sums as the chain."""
+"""Exact means over all clients outside the loop: mode, standardisation, curvature and drift rest on the chain's own sums."""
 
 import numpy as np
 
 from fald_hpc.comm import Serial
 from fald_hpc.kernels import exact_sum
-from fald_hpc.kernels.collectives import allreduce
 
 
 def mean_over_clients(values: np.ndarray, n_clients: int, group: Serial) -> np.ndarray:
@@ -33,9 +32,6 @@ def mean_over_clients(values: np.ndarray, n_clients: int, group: Serial) -> np.n
     bins = np.zeros(exact_sum.BINS * flat.shape[1])
     for row in flat:
         exact_sum.add(row, window, width, bins)
-    total = np.empty_like(bins)
-    if allreduce(bins, total, group.number, 0) != 0:
-        raise RuntimeError("MPI_Allreduce reported an error during set-up")
     out = np.empty(flat.shape[1])
-    exact_sum.mean(total, float(n_clients), out)
+    exact_sum.mean(group.total(bins), float(n_clients), out)
     return out.reshape(values.shape[1:])

@@ -20,6 +20,8 @@ from fald_hpc import identity, summary, threads, time_limit, watch
 from fald_hpc.chains import Schedule
 from fald_hpc.comm import RankError, Serial, connect, everywhere
 from fald_hpc.data.clients import Clients
+from fald_hpc.drift import numbers, waiting
+from fald_hpc.drift.spread import sampled_variances
 from fald_hpc.engine import Engine
 from fald_hpc.errors import Stopped, UserError
 from fald_hpc.folder import Folder
@@ -168,7 +170,8 @@ def _run(
     saved = keep.claim(resume, overwrite)
     arrays, meta = saved if saved is not None else (None, None)
     meta = communicator.share(meta)
-    asked_before = communicator.share(keep.requested_burn_in() if meta is not None else None)
+    before = keep.recorded() if meta is not None else {}
+    asked_before = communicator.share(before.get("burn_in_requested"))
     if meta is not None:
         _same_burn_in(burn_in, asked_before, meta)
         wanted = replace(wanted, schedule=replace(wanted.schedule, burn_in=int(meta["burn_in"])))
@@ -192,8 +195,10 @@ def _run(
             warnings.warn(note, stacklevel=3)
     timers.lap("setup")
     engine = Engine(study, options, keep.path, timers)
+    engine.drift.waited = before.get("drift", {}).get("waiting", [])
     asked = burn_in if asked_before is None else asked_before
-    keep.begin(_manifest(study, asked, state="running"), meta is not None, wanted.clients)
+    drift = {"waiting": engine.drift.waited}
+    keep.begin(_manifest(study, asked, state="running", drift=drift), meta is not None, wanted.clients)
     engine.compile()
     if meta is None:
         engine.begin()
@@ -219,7 +224,7 @@ def _deadline(limit: float | str | None, out: Any, communicator: Serial) -> floa
 def _mark(keep: Folder, problem: BaseException) -> None:
     """Note in the manifest how the run ended."""
     if isinstance(problem, Stopped):
-        keep.mark("stopped", step=problem.step, reason=str(problem))
+        keep.mark("stopped", step=problem.step, reason=str(problem), drift={"waiting": problem.waiting})
     elif not isinstance(problem, UserError):
         keep.mark("failed", reason=f"{type(problem).__name__}: {problem}")
 
@@ -351,6 +356,7 @@ def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
     messages = engine.messages()
     machine = study.communicator.describe()
     arrays = {name: study.communicator.gather(value) for name, value in moments.to_arrays(engine.moments).items()}
+    sums, waited = engine.drift.gathered(), engine.drift.waiting(engine.k)
     run = Run({"parameters": [], "chains": study.request.chains, "steps": study.request.steps}, {})
     error = None
     if study.communicator.rank == 0:
@@ -360,6 +366,9 @@ def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
         engine.timers.lap("write")
         seconds = dict(engine.timers.phases)
         seconds["total"] = time.perf_counter() - engine.timers.begun
+        drift = numbers.numbers(
+            sums, study.sampler.uses_reference, study.sampler.batch_size != "full", sampled_variances(everything, study)
+        )
         result = summary.build(
             everything,
             study.names,
@@ -367,8 +376,13 @@ def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
             communications=averages,
             refreshes=refreshes if study.sampler.uses_reference else 0,
             seconds=seconds,
+            extra={"drift": numbers.digest(drift, study.request.clients.ids)},
         )
-        manifest = _manifest(study, burn_in, state="finished", messages=messages, machine=machine, seconds=seconds)
+        result["seconds"]["waiting"] = waiting.total(waited)
+        drift["waiting"] = waited
+        manifest = _manifest(
+            study, burn_in, state="finished", messages=messages, machine=machine, seconds=seconds, drift=drift
+        )
         try:
             if keep.path is not None:
                 summary.write(keep.path, result)

@@ -5,8 +5,9 @@ The addresses of the MPI functions and the handles come from mpi4py at run time 
 serves Open MPI, MPICH and the MPI standard ABI. Handles are pointers in some libraries and ints in others; both calling
 forms are here and the size of a handle picks one.
 
-For scaling studies (:mod:`fald_hpc.scaling`) there are two instruments, both off by default: a trace of the times at
-which this rank entered and left each message, and the emulation of a slow network by a sleep in front of each message.
+A clock sums the time that this rank spends in messages. For scaling studies (:mod:`fald_hpc.scaling`) there are two more
+instruments, both off by default: a trace of the times at which this rank entered and left each message, and the emulation
+of a slow network by a sleep in front of each message.
 """
 
 import os
@@ -36,6 +37,11 @@ cdef int64_t trace_length = 0
 cdef int64_t trace_numbers = 0
 
 cdef double emulated_seconds = 0.0
+
+# clock: messages since it was started, seconds in them, and the shortest of them
+cdef int64_t clock_messages = 0
+cdef double clock_seconds = 0.0
+cdef double clock_shortest = 0.0
 
 
 cdef double _now() noexcept nogil:
@@ -80,21 +86,24 @@ cdef int64_t fald_allreduce(
     const double *send, double *receive, int64_t count, int64_t communicator, int64_t maximum
 ) noexcept nogil:
     """Reduce doubles over a registered communicator; return the MPI error code (0 is success)."""
-    global trace_length, trace_numbers
-    cdef double entered
+    global trace_length, trace_numbers, clock_messages, clock_seconds, clock_shortest
+    cdef double entered = _now(), left
     cdef int64_t error
-    if trace_room == 0 and emulated_seconds == 0.0:
-        return _reduce(send, receive, count, communicator, maximum)
-    entered = _now()
     if emulated_seconds > 0.0:
         # all ranks sleep from when they arrive: the message ends as long after the last one as on a slow network
         _sleep(emulated_seconds)
     error = _reduce(send, receive, count, communicator, maximum)
-    if trace_length < trace_room:
-        trace_times[2 * trace_length] = entered
-        trace_times[2 * trace_length + 1] = _now()
-        trace_length += 1
-    trace_numbers += count
+    left = _now()
+    if clock_messages == 0 or left - entered < clock_shortest:
+        clock_shortest = left - entered
+    clock_messages += 1
+    clock_seconds += left - entered
+    if trace_room > 0:
+        if trace_length < trace_room:
+            trace_times[2 * trace_length] = entered
+            trace_times[2 * trace_length + 1] = left
+            trace_length += 1
+        trace_numbers += count
     return error
 
 
@@ -150,6 +159,18 @@ def address():
 def emulated_latency():
     """Return the seconds by which every message is delayed (0.0: no emulation)."""
     return emulated_seconds
+
+
+def start_clock():
+    """Count messages and the seconds that this rank spends in them from now on."""
+    global clock_messages, clock_seconds, clock_shortest
+    clock_messages = 0
+    clock_seconds = clock_shortest = 0.0
+
+
+def read_clock():
+    """Return the messages since the clock was started, the seconds in them, and the seconds of the shortest."""
+    return clock_messages, clock_seconds, clock_shortest
 
 
 def start_trace(int64_t messages):

@@ -1,7 +1,7 @@
 """Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
 
 from fald_hpc.kernels.averaging import exchange, finish
-from fald_hpc.kernels.jit import jit
+from fald_hpc.kernels.jit import fma, jit
 from fald_hpc.kernels.state import DONE, MESSAGES
 
 
@@ -38,10 +38,42 @@ def record_local(settings, state, work, after, lo, hi, records, counts):
     return status
 
 
+@jit(forceinline=True, internal=True)
+def square_distance(x, y):
+    """Return |x - y|² of two vectors: float64[d], always summed in the same order.
+
+    Four partial sums, coordinates j, j + 4, ... each: long vectors then fill the processor's.
+    """
+    d = x.size
+    s0 = s1 = s2 = s3 = 0.0
+    for j in range(0, d - 3, 4):
+        d0, d1, d2, d3 = x[j] - y[j], x[j + 1] - y[j + 1], x[j + 2] - y[j + 2], x[j + 3] - y[j + 3]
+        s0, s1, s2, s3 = fma(d0, d0, s0), fma(d1, d1, s1), fma(d2, d2, s2), fma(d3, d3, s3)
+    for j in range(d - d % 4, d):
+        d0 = x[j] - y[j]
+        s0 = fma(d0, d0, s0)
+    return (s0 + s2) + (s1 + s3)
+
+
+@jit(forceinline=True, internal=True)
+def stand_apart(state, lo, hi):
+    """Add the clients' square distances from the new mean to their sums: drift, just before averaging removes it.
+
+    One sum for each client and chain, in the order of the averagings, so the bits depend neither on how clients and
+    chains lie on ranks nor on segments.
+    """
+    for s in range(lo, hi):
+        for i in range(state.theta.shape[0]):
+            state.apart[i, s] += square_distance(state.theta[i, s], state.mean[s])
+        state.averagings[s] += 1
+
+
 @jit(internal=True)
 def averaged(settings, state, work, vector, after, lo, hi, records, counts):
     """Take the means of the last exchange as every client's parameter and record them; ``after`` = k + 1."""
     finish(settings, work, vector, lo, hi, state.mean)
+    if after > settings.burn_in:
+        stand_apart(state, lo, hi)
     for s in range(lo, hi):
         state.averaged_at[s] = after
         for i in range(state.theta.shape[0]):

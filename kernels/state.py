@@ -59,6 +59,8 @@ class State(NamedTuple):
     gradient_window: np.ndarray  # int64[s]: of the gradients
     averaged_at: np.ndarray  # int64[s]: iteration before which all X^i were equal, or -1
     tally: np.ndarray  # int64[N_TALLIES]
+    apart: np.ndarray  # float64[c, s]: sums of |X^i - mean|² just before the averagings that are recorded
+    averagings: np.ndarray  # int64[s]: their numbers
 
 
 class Work(NamedTuple):
@@ -103,6 +105,8 @@ def new_state(c: int, s: int, d: int, kept: int) -> State:
         gradient_window=np.zeros(s, np.int64),
         averaged_at=np.full(s, -1, np.int64),
         tally=np.zeros(N_TALLIES, np.int64),
+        apart=np.zeros((c, s)),
+        averagings=np.zeros(s, np.int64),
     )
 
 

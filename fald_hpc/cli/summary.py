@@ -12,7 +12,7 @@ def summary(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Print mean, sd, MCSE, ESS and R-hat of every parameter."""
+    """Print mean, sd, MCSE, ESS and R-hat of every parameter, and the drift of the clients."""
     from fald_hpc.summary import dumps, read
 
     if json:
@@ -22,8 +22,12 @@ def summary(
 
 
 def show(folder: Path) -> None:
-    """Print the posterior table of a run and where its results are."""
+    """Print the posterior table of a run, the drift of its clients, and where its results are."""
+    from fald_hpc.drift.text import lines
     from fald_hpc.summary import read, text
 
-    print(text(read(folder)))
+    found = read(folder)
+    print(text(found))
+    for line in lines(found):
+        print(line)
     print(f"results: {folder} (draws.zarr, summary.json, manifest.json)")

@@ -12,6 +12,7 @@ _PHASES = {
     "compile": "compile",
     "start": "start: first states and gradients",
     "sample": "sampling, messages included",
+    "drift": "looks of the drift watch",
     "write": "writing",
 }
 

@@ -3,8 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fald_hpc.drift import text, waiting
+from fald_hpc.drift.numbers import COLUMNS
+
 MOST = 20
 """Clients shown; of more, those with the largest value in the first column."""
+
+NOTE = (
+    "Root mean squares over averagings, chains and looks. Distance: of a client from the mean just before averaging. "
+    "Heterogeneity: of a client's gradient from the clients' mean gradient, where all agree; corrected: what the reference "
+    "point of VR-FALD* leaves of it. Variance ratio: minibatch variance with the reference point over that without. In units "
+    "of the sampled parameters, and nats per unit."
+)
 
 
 def table(manifest: Mapping[str, Any]) -> tuple[list[str], list[list[str]]] | None:
@@ -12,30 +22,31 @@ def table(manifest: Mapping[str, Any]) -> tuple[list[str], list[list[str]]] | No
     clients, drift = manifest.get("clients", []), manifest.get("drift")
     if not isinstance(drift, Mapping):
         return None
-    columns = {k: v for k, v in drift.items() if isinstance(v, list) and clients and len(v) == len(clients)}
+    columns = {name: drift[name] for name in COLUMNS if isinstance(drift.get(name), list)}
+    columns = {name: values for name, values in columns.items() if len(values) == len(clients)}
     if not columns:
         return None
     order = range(len(clients))
     if len(clients) > MOST:
         first = next(iter(columns.values()))
         order = sorted(sorted(order, key=lambda i: -(first[i] if _is_number(first[i]) else 0.0))[:MOST])  # type: ignore[assignment]
-    head = ["client", *(name.replace("_", " ") for name in columns)]
+    head = ["client", *(text.HEADS[name] for name in columns)]
     return head, [[clients[i], *(_text(values[i]) for values in columns.values())] for i in order]
 
 
 def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what the manifest says of drift that is not by client."""
     drift = manifest.get("drift")
-    if not isinstance(drift, Mapping):
+    if not isinstance(drift, Mapping) or "all_clients" not in drift:
         return []
-    clients = manifest.get("clients", [])
-    found = []
-    for name, value in drift.items():
-        if isinstance(value, list) and len(value) != len(clients):
-            found.append((name.replace("_", " "), ", ".join(_text(v) for v in value[:MOST])))
-        elif _is_number(value) or isinstance(value, str):
-            found.append((name.replace("_", " "), _text(value)))
-    return found
+    of_all, missing = drift["all_clients"], drift["missing"]
+    found = [("Seen", f"{drift['averagings']:,} averagings of all chains, {drift['looks']:,} looks at gradients")]
+    found += [(f"All clients: {text.HEADS[name]}", _text(of_all[name])) for name in COLUMNS if name not in missing]
+    if of_all["distance_in_sd"] is not None:
+        found.append(("Distance in posterior sds", _text(of_all["distance_in_sd"])))
+    found += [(f"No {text.HEADS[name]}", missing[name]) for name in COLUMNS if name in missing]
+    waited = text.waiting(waiting.total(drift.get("waiting", [])))
+    return [*found, *([("Ranks", waited)] if waited else [])]
 
 
 def _is_number(value: Any) -> bool:

@@ -202,5 +202,5 @@ def _drift(manifest: dict[str, Any]) -> str:
         text = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     some = ""
     if table is not None and len(table[1]) < len(manifest["clients"]):
-        some = f"The {len(table[1])} of {len(manifest['clients'])} clients with the largest value in the first column."
-    return section("Drift of the clients", text + (pairs(more) if more else ""), some)
+        some = f"The {len(table[1])} of {len(manifest['clients'])} clients with the largest value in the first column. "
+    return section("Drift of the clients", text + (pairs(more) if more else ""), some + drift.NOTE)

@@ -53,6 +53,12 @@ def test_maximum(world):
     assert found.tolist() == [world.size - 1, 0.0, 7.0]
 
 
+def test_total(world):
+    found = world.total(np.array([[world.rank, 0.5], [2.0**60, -world.rank]]))
+    n = world.size * (world.size - 1) / 2
+    assert found.tolist() == [[n, 0.5 * world.size], [world.size * 2.0**60, -n]]
+
+
 def test_reduction_of_the_compiled_loop(world):
     send, receive = np.array([world.rank + 1.0, 0.5]), np.zeros(2)
     assert allreduce(send, receive, world.number, 0) == 0

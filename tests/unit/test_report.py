@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import fald_hpc
 from fald_hpc import Clients, Gaussian, VRFALDStar, report
 from fald_hpc.cli.main import app
+from fald_hpc.drift import waiting
 from fald_hpc.errors import UserError
 from fald_hpc.report import costs, drift, marginals, page, ranks, selection, work
 from fald_hpc.run import Run, open_run
@@ -89,7 +90,7 @@ def test_page_of_a_run(folder):
         "Posterior", "R-hat", "Marginals", "Traces", "Rank plots", "Effective samples", "Messages (MPI_Allreduce)",
     ):  # fmt: skip
         assert words in found.text
-    assert "Drift" not in found.text
+    assert "Drift of the clients" in found.text
     assert [tag for tag, _ in found.tags].count("svg") == 5
     for row in open_run(folder).summary()["parameters"]:
         assert f"{row['r_hat']:.3f}" in found.text
@@ -232,13 +233,26 @@ def test_bytes_of_a_message_are_those_of_the_plan():
 
 def test_drift_of_the_clients(folder):
     original = open_run(folder)
-    numbers = {"distance_to_mean": [0.5, 0.25], "variance_ratio": 0.125, "waiting_seconds": [1.0, 2.0, 3.0]}
-    manifest = {**original.manifest, "drift": numbers}
-    head, rows = drift.table(manifest)
-    assert head == ["client", "distance to mean"]
-    assert [row[1] for row in rows] == ["0.5", "0.25"]
+    numbers = original.manifest["drift"]
+    head, rows = drift.table(original.manifest)
+    assert head == ["client", "distance", "heterogeneity", "corrected"]
+    assert [row[1:] for row in rows] == [
+        [f"{numbers[name][i]:.3g}" for name in ("distance", "heterogeneity", "corrected")] for i in range(2)
+    ]
+    waited = [{**waiting.record(np.array([[9.0, 3.0, 0.1], [9.0, 1.0, 0.1]]), 0, 9)}]
+    manifest = {**original.manifest, "drift": {**numbers, "waiting": waited}}
     found = read(page.build(Run(original.summary(), manifest, draws=np.asarray(original.draws))))
     assert "Drift of the clients" in found.text
-    assert "variance ratio" in found.text
-    many = {"clients": [f"c{i}" for i in range(50)], "drift": {"distance": list(range(50))}}
+    assert "full gradients have no variance" in found.text
+    assert "least on rank 1" in found.text
+    many = {"clients": [f"c{i}" for i in range(50)], "drift": {**numbers, "distance": list(range(50)), "corrected": None}}
     assert [row[0] for row in drift.table(many)[1]] == [f"c{i}" for i in range(30, 50)]
+
+
+def test_no_drift_in_the_manifest(folder):
+    """Runs that are not finished, or older ones."""
+    original = open_run(folder)
+    for left in ({}, {"drift": {"waiting": []}}):
+        manifest = {key: value for key, value in original.manifest.items() if key != "drift"} | left
+        found = read(page.build(Run(original.summary(), manifest, draws=np.asarray(original.draws))))
+        assert "Drift of the clients" not in found.text
