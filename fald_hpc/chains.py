@@ -98,11 +98,10 @@ class Chains:
         self.work = records.new_work(
             s, d, federation.n_rows, batch, words, lanes=federation.potential.kernels.advance is not None
         )
-        self.counts = np.zeros(s, np.int64)
+        self.log = records.new_log(c, s, d)
         largest_group = len(layout.chains(0))
         self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)
         """Iterations of a segment at most, the same on every rank."""
-        self.records = np.zeros((s, 1, d))
         kernels = federation.potential.kernels
         self._segment = sampler.compiled(kernels)
         self._refresh = sampler.compiled_refresh(kernels) if sampler.uses_reference else None  # type: ignore[attr-defined]
@@ -114,14 +113,10 @@ class Chains:
         if problem_type is not None and not DISABLED:
             kind, integer = problem_type(problem), types.int64
             shared = [typeof(self.settings), typeof(self.state), typeof(self.work)]
-            arrays = [typeof(self.records), typeof(self.counts)]
-            compile_for(self._segment, (kind, *shared, *arrays, *[integer] * 3, types.boolean, integer, integer))
+            compile_for(self._segment, (kind, *shared, typeof(self.log), *[integer] * 3, types.boolean, integer, integer))
             if self._refresh is not None:
                 compile_for(self._refresh, (kind, *shared, *[integer] * 3))
-        self._segment(
-            problem, self.settings, self.state, self.work, self.records, self.counts,
-            0, 0, 0, self.schedule.shared, 0, n,
-        )  # fmt: skip
+        self._segment(problem, self.settings, self.state, self.work, self.log, 0, 0, 0, self.schedule.shared, 0, n)
 
     def start(self, x: np.ndarray) -> None:
         """Put all clients of each chain to x: float64[s, d], with Y = x and C its mean gradient: one message."""
@@ -179,15 +174,16 @@ class Chains:
         to_averaging = self.schedule.shared and not self.schedule.every_step
         stop = steps if to_averaging else min(target, steps)
         needed = target - k + 1
-        if self.records.shape[1] < needed:
-            self.records = np.zeros((len(self.indices), needed, self.federation.dimension))
-        self.counts[:] = 0
+        if self.log.records.shape[1] < needed:
+            room = np.zeros((len(self.indices), needed, self.federation.dimension))
+            self.log = self.log._replace(records=room)
+        self.log.counts[:] = 0
         n = len(self.indices)
         parts = [(0, n)] if self.schedule.shared else [(s, s + 1) for s in range(n)]
         reached = k
         for lo, hi in parts:
             status, reached = self._segment(
-                self.federation.problem, self.settings, self.state, self.work, self.records, self.counts,
+                self.federation.problem, self.settings, self.state, self.work, self.log,
                 k, target, stop, self.schedule.shared, lo, hi,
             )  # fmt: skip
             self._raise(status, int(reached))

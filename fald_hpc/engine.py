@@ -247,11 +247,11 @@ class Engine:
         d = study.federation.dimension
         thin = storage.thinning(fewest, self.options.thin, self.capacity)
         if self.keeper:
-            longest = int(chains.counts.max(initial=0))
-            values = np.ascontiguousarray(study.original(chains.records[:, :longest]))
+            longest = int(chains.log.counts.max(initial=0))
+            values = np.ascontiguousarray(study.original(chains.log.records[:, :longest]))
             first = self.moments.count.copy()
-            moments.absorb(self.moments, values, chains.counts)
-            draws, kept = storage.pick(values, chains.counts, first, thin)
+            moments.absorb(self.moments, values, chains.log.counts)
+            draws, kept = storage.pick(values, chains.log.counts, first, thin)
             seen = self.moments.count
         else:
             draws, kept, seen = np.zeros((0, 0, d)), np.zeros(0, np.int64), np.zeros(0, np.int64)

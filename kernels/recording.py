@@ -14,18 +14,18 @@ def copy(values, lo, hi, out):
 
 
 @jit(internal=True)
-def record(settings, values, after, lo, hi, records, counts):
-    """Append values[lo:hi]: float64[s, d] to records: float64[s, r, d] unless iteration ``after`` is in burn-in."""
+def record(settings, values, after, lo, hi, log):
+    """Append values[lo:hi]: float64[s, d] to the log's records unless iteration ``after`` is in burn-in."""
     if after > settings.burn_in:
         for s in range(lo, hi):
-            r = counts[s]
+            r = log.counts[s]
             for j in range(values.shape[1]):
-                records[s, r, j] = values[s, j]
-            counts[s] = r + 1
+                log.records[s, r, j] = values[s, j]
+            log.counts[s] = r + 1
 
 
 @jit(internal=True)
-def record_local(settings, state, work, after, lo, hi, records, counts):
+def record_local(settings, state, work, after, lo, hi, log):
     """Record the average between events; the communicator is ``ALONE``, so no message is sent."""
     if after <= settings.burn_in:
         return DONE
@@ -34,7 +34,7 @@ def record_local(settings, state, work, after, lo, hi, records, counts):
     state.tally[MESSAGES] = messages
     if status == DONE:
         finish(settings, work, 0, lo, hi, work.average)
-        record(settings, work.average, after, lo, hi, records, counts)
+        record(settings, work.average, after, lo, hi, log)
     return status
 
 
@@ -56,7 +56,7 @@ def square_distance(x, y):
 
 
 @jit(forceinline=True, internal=True)
-def stand_apart(state, lo, hi):
+def stand_apart(state, lo, hi, log):
     """Add the clients' square distances from the new mean to their sums: drift, just before averaging removes it.
 
     One sum for each client and chain, in the order of the averagings, so the bits depend neither on how clients and
@@ -64,19 +64,19 @@ def stand_apart(state, lo, hi):
     """
     for s in range(lo, hi):
         for i in range(state.theta.shape[0]):
-            state.apart[i, s] += square_distance(state.theta[i, s], state.mean[s])
-        state.averagings[s] += 1
+            log.apart[i, s] += square_distance(state.theta[i, s], state.mean[s])
+        log.averagings[s] += 1
 
 
 @jit(internal=True)
-def averaged(settings, state, work, vector, after, lo, hi, records, counts):
+def averaged(settings, state, work, vector, after, lo, hi, log):
     """Take the means of the last exchange as every client's parameter and record them; ``after`` = k + 1."""
     finish(settings, work, vector, lo, hi, state.mean)
     if after > settings.burn_in:
-        stand_apart(state, lo, hi)
+        stand_apart(state, lo, hi, log)
     for s in range(lo, hi):
         state.averaged_at[s] = after
         for i in range(state.theta.shape[0]):
             for j in range(state.theta.shape[2]):
                 state.theta[i, s, j] = state.mean[s, j]
-    record(settings, state.mean, after, lo, hi, records, counts)
+    record(settings, state.mean, after, lo, hi, log)

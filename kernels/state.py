@@ -59,7 +59,14 @@ class State(NamedTuple):
     gradient_window: np.ndarray  # int64[s]: of the gradients
     averaged_at: np.ndarray  # int64[s]: iteration before which all X^i were equal, or -1
     tally: np.ndarray  # int64[N_TALLIES]
-    apart: np.ndarray  # float64[c, s]: sums of |X^i - mean|² just before the averagings that are recorded
+
+
+class Log(NamedTuple):
+    """What a segment leaves beside the state; the steps between two averagings do not see it."""
+
+    records: np.ndarray  # float64[s, r, d]: averages over clients
+    counts: np.ndarray  # int64[s]: records[s, : counts[s]] are valid
+    apart: np.ndarray  # float64[c, s]: sums of |X^i - mean|² just before the averagings after burn-in
     averagings: np.ndarray  # int64[s]: their numbers
 
 
@@ -105,9 +112,12 @@ def new_state(c: int, s: int, d: int, kept: int) -> State:
         gradient_window=np.zeros(s, np.int64),
         averaged_at=np.full(s, -1, np.int64),
         tally=np.zeros(N_TALLIES, np.int64),
-        apart=np.zeros((c, s)),
-        averagings=np.zeros(s, np.int64),
     )
+
+
+def new_log(c: int, s: int, d: int) -> Log:
+    """Return an empty log of c clients, s chains and d coordinates, with room for one record."""
+    return Log(np.zeros((s, 1, d)), np.zeros(s, np.int64), np.zeros((c, s)), np.zeros(s, np.int64))
 
 
 def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int, lanes: bool = False) -> Work:

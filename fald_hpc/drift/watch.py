@@ -86,8 +86,8 @@ class DriftWatch:
 
     def gathered(self) -> dict[str, np.ndarray]:
         """Return the sums of all clients and chains for a checkpoint, on rank 0 (an empty dict elsewhere)."""
-        layout, state = self.study.layout, self.chains.state
-        parts, counts = self.communicator.gather(state.apart), self.communicator.gather(state.averagings)
+        layout, log = self.study.layout, self.chains.log
+        parts, counts = self.communicator.gather(log.apart), self.communicator.gather(log.averagings)
         if parts is None or counts is None:
             return {}
         apart = np.zeros((layout.n_clients, layout.n_chains))
@@ -118,8 +118,8 @@ class DriftWatch:
             self.communicator.share_array(None if arrays is None else arrays[name]) for name in ARRAYS
         )
         clients, chains = self.chains.clients, self.chains.indices
-        self.chains.state.apart[:] = apart[clients.start : clients.stop, chains.start : chains.stop]
-        self.chains.state.averagings[:] = averagings[chains.start : chains.stop]
+        self.chains.log.apart[:] = apart[clients.start : clients.stop, chains.start : chains.stop]
+        self.chains.log.averagings[:] = averagings[chains.start : chains.stop]
         self.sums[:], self.taken = sums, int(taken[0])
         self.looks, self.looked_at = (int(value) for value in position)
 

@@ -33,7 +33,7 @@ def estimate(problem, state, i, s, x, rows, out):
     return gradient(problem, i, x, rows, out)
 
 
-def segment(problem, settings, state, work, records, counts, k, soft_stop, stop, shared, lo, hi):
+def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
     """Run chains lo..hi-1 from iteration k to the first averaging at or after soft_stop, at most to stop.
 
     Returns
@@ -48,7 +48,7 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
             advance(problem, settings, state, work, k, event, lo, hi)
             k = event
             if settings.every_step:
-                status = record_local(settings, state, work, k, lo, hi, records, counts)
+                status = record_local(settings, state, work, k, lo, hi, log)
                 if status != DONE:
                     return status, k
             continue
@@ -57,7 +57,7 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
         status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
         if status != DONE:
             return status, k
-        averaged(settings, state, work, 0, k, lo, hi, records, counts)
+        averaged(settings, state, work, 0, k, lo, hi, log)
         state.tally[AVERAGES] += 1
         if k >= soft_stop:
             break

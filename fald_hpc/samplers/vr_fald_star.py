@@ -49,7 +49,7 @@ def refresh(problem, settings, state, work, k, lo, hi):
     return status
 
 
-def segment(problem, settings, state, work, records, counts, k, soft_stop, stop, shared, lo, hi):
+def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
     """Run chains lo..hi-1 from iteration k to the first averaging at or after soft_stop, at most to stop.
 
     Returns
@@ -91,10 +91,10 @@ def segment(problem, settings, state, work, records, counts, k, soft_stop, stop,
                 return status, k
             if together:
                 finish(settings, work, 1, lo, hi, work.pending)
-            averaged(settings, state, work, 0, k, lo, hi, records, counts)
+            averaged(settings, state, work, 0, k, lo, hi, log)
             state.tally[AVERAGES] += 1
         elif settings.every_step:
-            status = record_local(settings, state, work, k, lo, hi, records, counts)
+            status = record_local(settings, state, work, k, lo, hi, log)
             if status != DONE:
                 return status, k
         if refreshes:
