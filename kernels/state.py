@@ -66,8 +66,8 @@ class Log(NamedTuple):
 
     records: np.ndarray  # float64[s, r, d]: averages over clients
     counts: np.ndarray  # int64[s]: records[s, : counts[s]] are valid
-    apart: np.ndarray  # float64[c, s]: sums of |X^i - mean|² just before the averagings after burn-in
-    averagings: np.ndarray  # int64[s]: their numbers
+    apart: np.ndarray  # float64[c, s]: sums of |X^i - mean|² just before averagings after burn-in, of those measured
+    averagings: np.ndarray  # int64[s]: averagings after burn-in
 
 
 class Work(NamedTuple):

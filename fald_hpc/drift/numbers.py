@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fald_hpc.drift.look import CORRECTED, HETEROGENEITY, PLAIN, REDUCED
+from fald_hpc.kernels.recording import measured
 
 COLUMNS = ("distance", "heterogeneity", "corrected", "variance_ratio")
 """Numbers of a client: parameter units, nats per parameter, nats per parameter, a ratio."""
@@ -36,10 +37,11 @@ def numbers(
     Returns
     -------
     dict
-        ``averagings`` (over all chains), ``looks``, one list by client for each of :data:`COLUMNS` (None where it is
-        missing for all), ``all_clients`` (the same over clients, and ``distance_in_sd``), ``missing`` (reasons).
+        ``averagings`` (over all chains), ``distances`` (averagings that were measured), ``looks``, one list by client for
+        each of :data:`COLUMNS` (None where it is missing for all), ``all_clients`` (the same over clients, and ``distance_in_sd``), ``missing`` (reasons).
     """
     averagings, looks = int(arrays["drift_averagings"].sum()), int(arrays["drift_taken"][0])
+    distances = sum(measured(int(n)) for n in arrays["drift_averagings"])
     sums = arrays["drift_sums"]
     missing: dict[str, str] = {}
     if averagings == 0:
@@ -52,11 +54,11 @@ def numbers(
         missing["variance_ratio"] = "full gradients have no variance"
     by_chain = arrays["drift_apart"]
     squares = {
-        "distance": [math.fsum(row) / averagings for row in by_chain] if averagings else [],
+        "distance": [math.fsum(row) / distances for row in by_chain] if averagings else [],
         "heterogeneity": [float(v) / looks for v in sums[:, HETEROGENEITY]] if looks else [],
         "corrected": [float(v) / looks for v in sums[:, CORRECTED]] if looks else [],
     }
-    result: dict[str, Any] = {"averagings": averagings, "looks": looks}
+    result: dict[str, Any] = {"averagings": averagings, "distances": distances, "looks": looks}
     overall: dict[str, Any] = {}
     for name, values in squares.items():
         known = name not in missing
@@ -83,5 +85,5 @@ def digest(found: Mapping[str, Any], clients: Sequence[str]) -> dict[str, Any]:
     rows = [
         {"client": clients[i], **{name: None if found[name] is None else found[name][i] for name in COLUMNS}} for i in worst
     ]
-    kept = {name: found[name] for name in ("averagings", "looks", "all_clients", "missing")}
+    kept = {name: found[name] for name in ("averagings", "distances", "looks", "all_clients", "missing")}
     return {"clients": len(clients), **kept, "worst": rows}

@@ -22,7 +22,7 @@ def lines(summary: Mapping[str, Any]) -> list[str]:
     n = found["clients"]
     head = f"drift of {n} {'client' if n == 1 else 'clients'}, {found['averagings']} averagings, {found['looks']} looks"
     if of_all["distance_in_sd"] is not None:
-        head += f"; distance {100.0 * of_all['distance_in_sd']:.2g} % of the posterior's spread"
+        head += f"; distance {100.0 * of_all['distance_in_sd']:.3g} % of the posterior's spread"
     shown = [name for name in COLUMNS if name not in found["missing"]]
     result = [head]
     if shown:
