@@ -38,7 +38,8 @@ def numbers(
     -------
     dict
         ``averagings`` (over all chains), ``distances`` (averagings that were measured), ``looks``, one list by client for
-        each of :data:`COLUMNS` (None where it is missing for all), ``all_clients`` (the same over clients, and ``distance_in_sd``), ``missing`` (reasons).
+        each of :data:`COLUMNS` (None where it is missing for all), ``all_clients`` (the same over clients, and
+        ``distance_in_sd``), ``missing`` (reasons).
     """
     averagings, looks = int(arrays["drift_averagings"].sum()), int(arrays["drift_taken"][0])
     distances = sum(measured(int(n)) for n in arrays["drift_averagings"])
