@@ -195,7 +195,7 @@ def _run(
             warnings.warn(note, stacklevel=3)
     timers.lap("setup")
     engine = Engine(study, options, keep.path, timers)
-    engine.drift.waited = before.get("drift", {}).get("waiting", [])
+    engine.drift.waited = waiting.earlier(before)
     asked = burn_in if asked_before is None else asked_before
     drift = {"waiting": engine.drift.waited}
     keep.begin(_manifest(study, asked, state="running", drift=drift), meta is not None, wanted.clients)

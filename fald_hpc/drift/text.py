@@ -5,6 +5,9 @@ from typing import Any
 
 from fald_hpc.drift.numbers import COLUMNS
 
+DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+"""What comes of reading numbers from a file that somebody has edited."""
+
 HEADS = {
     "distance": "distance",
     "heterogeneity": "heterogeneity",
@@ -18,6 +21,13 @@ def lines(summary: Mapping[str, Any]) -> list[str]:
     found = summary.get("drift")
     if not isinstance(found, Mapping):
         return []
+    try:
+        return _lines(found, summary)
+    except DAMAGE:
+        return ["drift: not what a run writes; finish or repeat the run."]
+
+
+def _lines(found: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
     of_all = found["all_clients"]
     n = found["clients"]
     head = f"drift of {n} {'client' if n == 1 else 'clients'}, {found['averagings']} averagings, {found['looks']} looks"

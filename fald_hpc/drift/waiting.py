@@ -45,6 +45,17 @@ def record(clocks: np.ndarray, first: int, k: int) -> dict[str, Any] | None:
     }
 
 
+def earlier(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the records in the manifest of a run that is continued; none where somebody has edited them."""
+    drift = manifest.get("drift")
+    parts = drift.get("waiting") if isinstance(drift, dict) else None
+    try:
+        total(parts or [])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return []
+    return parts or []
+
+
 def _summary(seconds: np.ndarray) -> dict[str, float]:
     return {
         "least": float(seconds.min()),

@@ -39,6 +39,13 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     drift = manifest.get("drift")
     if not isinstance(drift, Mapping) or "all_clients" not in drift:
         return []
+    try:
+        return _facts(drift)
+    except text.DAMAGE:
+        return [("Drift", "not what a run writes")]
+
+
+def _facts(drift: Mapping[str, Any]) -> list[tuple[str, str]]:
     of_all, missing = drift["all_clients"], drift["missing"]
     found = [("Seen", f"{drift['averagings']:,} averagings of all chains, {drift['looks']:,} looks at gradients")]
     found += [(f"All clients: {text.HEADS[name]}", _text(of_all[name])) for name in COLUMNS if name not in missing]

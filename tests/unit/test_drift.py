@@ -389,5 +389,9 @@ def test_waiting_of_ranks():
     assert total["parts"] == 2
     assert "least on rank 1" in text.waiting(total)
     assert "2 parts" in text.waiting(total)
+    assert waiting.earlier({"drift": {"waiting": [part, part]}}) == [part, part]
+    for odd in ({}, {"drift": 3}, {"drift": {"waiting": "ab"}}, {"drift": {"waiting": [{"ranks": 2}]}}):
+        assert waiting.earlier(odd) == []
+    assert "repeat" in text.lines({"drift": {"clients": "many"}})[0]
     assert waiting.total([]) is None
     assert text.waiting(None) == ""
