@@ -22,7 +22,7 @@ crowded_above = $(shell [ $(CORES) -ge $(1) ] || echo $(CROWDED))
 
 help:
 	@echo 'make run          samples the Titanic posterior on 2 MPI ranks into runs/titanic'
-	@echo 'make test         ruff, mypy, pytest, the MPI tests under Open MPI and MPICH, and faults'
+	@echo 'make test         ruff, mypy, pytest, the MPI tests under Open MPI and MPICH, faults, and Slurm'
 	@echo 'make lint         ruff and mypy alone'
 	@echo 'make test-serial  pytest without MPI;  make test-openmpi, make test-mpich: the MPI tests alone'
 	@echo 'make test-faults  signals, kills, full disks and dead launchers against real runs'
@@ -35,7 +35,7 @@ help:
 run: .venv/.ready-run
 	$(AS_ROOT) $(call crowded_above,2) $(BIN)/mpiexec -n 2 $(BIN)/fald run titanic --out runs/titanic --overwrite
 
-test: lint test-serial test-openmpi test-mpich test-faults
+test: lint test-serial test-openmpi test-mpich test-faults test-slurm
 	@$(BIN)/python .ci/totals.py $(REPORTS)
 
 lint: .venv/.ready-test

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from fald_hpc import __version__
-from fald_hpc.kernels import noise
+from fald_hpc.kernels import noise, state
 
 if TYPE_CHECKING:
     from fald_hpc.study import Request
@@ -43,6 +43,7 @@ def settings(request: "Request") -> dict[str, Any]:
         "version of numpy": np.__version__,
         "version of numba": numba.__version__,
         "version of the random numbers": noise.LAYOUT_VERSION,
+        "version of the saved state": state.VERSION,
     }
     return named
 

@@ -11,6 +11,8 @@ from fald_hpc.kernels import aligned
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.noise_lanes import LANES
 
+VERSION = 2
+"""Of what a checkpoint holds; raised with every change, so that an older one is refused in a sentence."""
 COIN_BLOCK = 1024
 IN_TURNS = 6
 """Clients that take short steps in turns."""

@@ -147,7 +147,7 @@ def test_allowed_differences(stopped, tmp_path):
     assert invariance.first_difference(whole, moved) is None
 
 
-@pytest.mark.parametrize("name", ["fald_hpc", "numpy", "numba", "the random numbers"])
+@pytest.mark.parametrize("name", ["fald_hpc", "numpy", "numba", "the random numbers", "the saved state"])
 def test_another_version_is_named(stopped, tmp_path, name):
     folder = tmp_path / "run"
     shutil.copytree(stopped, folder)
