@@ -88,6 +88,7 @@ class Chains:
             refresh_threshold=coins.threshold(refresh),
             burn_in=schedule.burn_in,
             side_by_side=layout.n_chains if schedule.shared else 1,
+            batches=1,
         )
         batch = batch_sizes(federation.n_rows, sampler.batch_size)
         words = max(
@@ -117,6 +118,10 @@ class Chains:
             if self._refresh is not None:
                 compile_for(self._refresh, (kind, *shared, *[integer] * 3))
         self._segment(problem, self.settings, self.state, self.work, self.log, 0, 0, 0, self.schedule.shared, 0, n)
+
+    def in_batches(self, number: int) -> None:
+        """Take the chains in so many batches from now on, at most in as many as there are chains; no result changes."""
+        self.settings = self.settings._replace(batches=min(number, len(self.indices)))
 
     def start(self, x: np.ndarray) -> None:
         """Put all clients of each chain to x: float64[s, d], with Y = x and C its mean gradient: one message."""

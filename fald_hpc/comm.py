@@ -54,6 +54,10 @@ class Serial:
         """Do something on one rank of every node first, then on the others: they find what it left in a cache."""
         action()
 
+    def on_one_node(self) -> bool:
+        """Return whether all ranks share the memory of one node."""
+        return True
+
     def maximum(self, array: np.ndarray) -> np.ndarray:
         """Return the elementwise maximum over all ranks: float64 of any shape, equal on all ranks."""
         return np.array(array, np.float64)
@@ -157,6 +161,13 @@ class Mpi(Serial):
                 except Exception as found:
                     error = found
             self.together(error)
+
+    def on_one_node(self) -> bool:
+        """Return whether all ranks share the memory of one node."""
+        node = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
+        whole = node.Get_size() == self.size
+        node.Free()
+        return whole
 
     def maximum(self, array: np.ndarray) -> np.ndarray:
         """Return the elementwise maximum over all ranks."""
@@ -302,10 +313,10 @@ def _register(communicator: Any, mpi: Any) -> int:
     import ctypes
 
     library = ctypes.CDLL(mpi.__file__)
-    function = ctypes.cast(library.MPI_Allreduce, ctypes.c_void_p).value
-    _collectives.bind(
-        function, mpi._sizeof(mpi.Comm), mpi._addressof(mpi.DOUBLE), mpi._addressof(mpi.SUM), mpi._addressof(mpi.MAX)
-    )
+    names = ("MPI_Allreduce", "MPI_Iallreduce", "MPI_Wait", "MPI_Test")
+    functions = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names]
+    handles = [mpi._addressof(handle) for handle in (mpi.DOUBLE, mpi.SUM, mpi.MAX)]
+    _collectives.bind(*functions, mpi._sizeof(mpi.Comm), *handles)
     number = int(_collectives.register(mpi._addressof(communicator)))
     if collectives.DISABLED:
 

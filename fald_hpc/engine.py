@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from fald_hpc import checkpoint, failures, identity, start, storage, watch
-from fald_hpc.chains import Chains, expected_events
+from fald_hpc import checkpoint, failures, identity, messages, start, storage, watch
+from fald_hpc.batches import Batches
+from fald_hpc.chains import Chains
 from fald_hpc.comm import everywhere
 from fald_hpc.drift.watch import DriftWatch
 from fald_hpc.errors import Stopped, StorageFailure, UserError
 from fald_hpc.failures import ChainFailure
-from fald_hpc.kernels import moments
-from fald_hpc.kernels.state import MESSAGES, REPEATS, ROWS_TOUCHED
+from fald_hpc.kernels import _collectives, moments
 from fald_hpc.options import Options
 from fald_hpc.study import Study
 from fald_hpc.timers import Timers
@@ -58,6 +58,7 @@ class Engine:
         self.moments = moments.new(
             len(self.chains.indices) if self.keeper else 0, d, moments.n_batches(request.chains, d), full
         )
+        self.batches = Batches(options.chain_batches, layout, request.schedule, self._between_nodes)
         self.capacity = storage.capacity(request.chains, d, options.draws_megabytes)
         self.drift = DriftWatch(study, self.chains)
         self.store: storage.DrawStore | None = None
@@ -151,6 +152,7 @@ class Engine:
         """
         steps = self.study.request.steps
         length = min(64, self.chains.most_steps)
+        self._take(self.batches.number)
         saved = time.perf_counter()
         self.drift.start_clock(self.k)
         self._report(progress)
@@ -169,7 +171,9 @@ class Engine:
             wanted = int(SEGMENT_SECONDS / per_step) if per_step > 0.0 else 2 * length
             wanted = max(1, min(wanted, 8 * length, self.chains.most_steps))
             due = self.folder is not None and time.perf_counter() - saved >= self.options.checkpoint_seconds
-            stop, length, save, seen = self._control(failure, wanted, due)
+            number = self.batches.next(self.k - begun, self._segment_seconds)
+            stop, length, save, seen, number = self._control(failure, wanted, due, number)
+            self._take(number)
             self._absorb(seen)
             self.timers.lap("write")
             if self.drift.look(self.k):
@@ -185,25 +189,37 @@ class Engine:
         self.communicator.together(self._unwritten)
         self._report(progress)
 
-    def _control(self, failure: ChainFailure | None, wanted: int, due: bool) -> tuple[bool, int, bool, int]:
-        """Agree with all ranks after a segment: (stop, length of the next, save, fewest records before this one).
+    def _control(
+        self, failure: ChainFailure | None, wanted: int, due: bool, number: int
+    ) -> tuple[bool, int, bool, int, int]:
+        """Agree with all ranks after a segment: (stop, length of the next, save, fewest records before this one, batches).
 
         One reduction carries it all; numbers that only rank 0 or only the keepers have are 0 or very small elsewhere.
         """
         asked = watch.active()
-        word = np.zeros(6)
+        word = np.zeros(7)
         word[0] = failure is not None
         word[1] = self._unwritten is not None
         word[2] = (asked is not None and asked.received is not None) or (self.root and self._time_is_up())
         word[3] = wanted if self.root else 0
         word[4] = due and self.root
         word[5] = -float(self.moments.count.min()) if self.keeper else -np.inf
-        failed, unwritten, stop, length, save, fewest = self.communicator.maximum(word)
+        word[6] = number if self.root else 0
+        failed, unwritten, stop, length, save, fewest, number = self.communicator.maximum(word)
         if failed:
             raise self._agreed(failure)
         if unwritten:
             self.communicator.together(self._unwritten)
-        return bool(stop), int(length), bool(save), int(-fewest)
+        return bool(stop), int(length), bool(save), int(-fewest), int(number)
+
+    def _take(self, number: int) -> None:
+        """Take the chains in so many batches from here on."""
+        self.batches.take(number, self.k)
+        self.chains.in_batches(number)
+
+    def _between_nodes(self) -> bool:
+        """Return whether messages travel between nodes, or are as slow as if they did; all ranks call it."""
+        return self._anywhere(not self.study.group.on_one_node() or _collectives.emulated_latency() > 0.0)
 
     def _anywhere(self, flag: bool) -> bool:
         return bool(self.communicator.maximum(np.array([1.0 if flag else 0.0]))[0])
@@ -346,32 +362,9 @@ class Engine:
 
     def messages(self) -> dict[str, int] | None:
         """Return the messages made and predicted since the first step of this process, on rank 0."""
-        request, study = self.study.request, self.study
-        tally = self.chains.state.tally
-        local = np.array([tally[MESSAGES], tally[REPEATS], tally[ROWS_TOUCHED]], np.int64)
-        parts = self.communicator.gather(local)
-        if parts is None:
-            return None
-        keepers = parts[:: study.layout.client_groups]
-        shared = request.schedule.shared
-        made = keepers[0] if shared else np.sum(keepers, axis=0)
-        predicted = int(self.predicted_events(self.first)[2])
-        if self.first == 0 and study.sampler.uses_reference:
-            predicted += 1 if shared else len(keepers)
-        return {
-            "made": int(made[0]),
-            "predicted": predicted,
-            "repeated": int(made[1]),
-            "rows_touched": int(np.sum(parts, axis=0)[2]),
-        }
-
-    def predicted_events(self, first: int) -> np.ndarray:
-        """Return (averagings, refreshes, messages) of iterations first..steps-1, known from the seed."""
-        request = self.study.request
-        equal = first == 0 or self._equal_at_first
-        return expected_events(
-            self.study.sampler, request.schedule, self.study.key, range(request.chains), first, request.steps, equal
-        )
+        made = messages.made(self.chains, self.study)
+        equal = self.first == 0 or self._equal_at_first
+        return None if made is None else made | {"predicted": messages.predicted(self.study, self.batches.spans, equal)}
 
     def close(self) -> None:
         """Write the last checkpoint and finish the store.

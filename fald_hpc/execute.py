@@ -29,6 +29,7 @@ def arguments(config: Config) -> dict[str, Any]:
         "record": run.record,
         "standardise": config.data.standardise,
         "chain_groups": run.chain_groups,
+        "chain_batches": run.chain_batches,
         "segment_steps": run.segment_steps,
         "draws_megabytes": output.draws_megabytes,
         "thin": output.thin,
@@ -41,7 +42,8 @@ def plan(config: Config, ranks: int = 1) -> Plan:
     given = arguments(config)
     groups = given["chain_groups"]
     names = ("potential", "clients", "sampler", "steps", "chains", "seed", "burn_in", "init", "schedule", "record")
-    return make(request(**{name: given[name] for name in (*names, "standardise")}), ranks, groups)
+    asked = request(**{name: given[name] for name in (*names, "standardise")})
+    return make(asked, ranks, groups, given["chain_batches"])
 
 
 def execute(

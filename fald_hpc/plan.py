@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fald_hpc import batches
 from fald_hpc import layout as layouts
 from fald_hpc.chains import RECORD_BYTES, Chains, batch_sizes, expected_events
 from fald_hpc.comm import Serial
@@ -59,6 +60,8 @@ class Plan:
         Clients and chains of every rank.
     averagings, refreshes, messages : int
         Exact numbers over the whole run (with independent coins: over all chains).
+    chain_batches : int
+        Batches of the chains of a rank, each with messages of its own.
     message_bytes : int
         Size of the largest message of one rank.
     total_bytes : int
@@ -78,6 +81,7 @@ class Plan:
     averagings: int
     refreshes: int
     messages: int
+    chain_batches: int
     message_bytes: int
     total_bytes: int
     memory_bytes: float
@@ -102,11 +106,14 @@ class Plan:
                 lines.append(" ...")
             lines.append(f"{plan.rank:4d}  {_span(plan.clients):>7}  {_span(plan.chains):>6}  {plan.rows:7d}")
         per = "" if request.schedule.shared else f" over all {request.chains} chains"
+        call = "MPI_Allreduce"
+        if self.chain_batches > 1:
+            call = f"MPI_Iallreduce, one for each of {self.chain_batches} batches of chains"
         lines += [
             "",
             f"averagings   {self.averagings}{per}",
             f"refreshes    {self.refreshes}{per}",
-            f"messages     {self.messages} collective (MPI_Allreduce), at most {_bytes(self.message_bytes)} each, "
+            f"messages     {self.messages} collective ({call}), at most {_bytes(self.message_bytes)} each, "
             f"{_bytes(self.total_bytes)} from each rank",
             f"memory       about {_bytes(self.memory_bytes)} on the largest rank",
             f"time         about {_seconds(self.seconds)} of sampling "
@@ -116,8 +123,10 @@ class Plan:
         return "\n".join(lines)
 
 
-def make(request: Request, n_ranks: int, chain_groups: int | str = "auto") -> Plan:
-    """Return the plan of a request on a number of ranks, computed in one process.
+def make(
+    request: Request, n_ranks: int, chain_groups: int | str = "auto", chain_batches: int | str = batches.AUTO
+) -> Plan:
+    """Return the plan of a request on a number of ranks, computed in one process; "auto" stands for one batch.
 
     Raises
     ------
@@ -142,18 +151,23 @@ def make(request: Request, n_ranks: int, chain_groups: int | str = "auto") -> Pl
     )
     d = study.federation.dimension
     chains_of_message = len(layout.chains(0)) if request.schedule.shared else 1
+    number = batches.possible(1 if chain_batches == batches.AUTO else int(chain_batches), layout, request.schedule)
+    largest = 8 * -(-chains_of_message // number) * (BINS * d + FLAGS)
+    row_bytes = 8 * chains_of_message * (BINS * d + FLAGS)
+    total_bytes = messages * row_bytes if request.schedule.shared else messages * row_bytes / layout.chain_groups
+    messages *= number
     if study.sampler.uses_reference:
         # the start is one message for all chains of a group of ranks
         messages += 1 if request.schedule.shared else layout.chain_groups
-    row_bytes = 8 * chains_of_message * (BINS * d + FLAGS)
-    both = 2 if study.sampler.uses_reference and min(study.sampler.comm_prob, 1.0) < 1.0 else 1
+        total_bytes += row_bytes
+        largest = max(row_bytes, largest * (2 if study.sampler.comm_prob < 1.0 else 1))
     busiest = _busiest(study, layout, ranks)
     step_seconds = _measure(study, layout, busiest)
     cores = len(os.sched_getaffinity(0))
     per_rank_messages = messages if request.schedule.shared else messages / layout.chain_groups
     share = max(1.0, n_ranks / cores)
     latency = MESSAGE_SECONDS if n_ranks <= cores else SWITCH_SECONDS * share
-    message_time = per_rank_messages * (latency + row_bytes / BYTES_PER_SECOND) if layout.client_groups > 1 else 0.0
+    message_time = per_rank_messages * latency + total_bytes / BYTES_PER_SECOND if layout.client_groups > 1 else 0.0
     notes = list(study.notes)
     if n_ranks > cores:
         notes.append(
@@ -169,8 +183,9 @@ def make(request: Request, n_ranks: int, chain_groups: int | str = "auto") -> Pl
         averagings=averagings,
         refreshes=refreshes if study.sampler.uses_reference else 0,
         messages=messages,
-        message_bytes=row_bytes * both,
-        total_bytes=int(per_rank_messages * row_bytes),
+        chain_batches=number,
+        message_bytes=largest,
+        total_bytes=int(total_bytes),
         memory_bytes=_memory(study, layout, busiest, row_bytes),
         step_seconds=step_seconds,
         seconds=step_seconds * request.steps * share + message_time,

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fald_hpc import identity, summary, threads, time_limit, watch
+from fald_hpc import identity, messages, summary, threads, time_limit, watch
 from fald_hpc.chains import Schedule
 from fald_hpc.comm import RankError, Serial, connect, everywhere
 from fald_hpc.data.clients import Clients
@@ -54,6 +54,7 @@ def sample(
     record: str = "communication",
     standardise: bool = False,
     chain_groups: int | str = "auto",
+    chain_batches: int | str = "auto",
     segment_steps: int | str = "auto",
     draws_megabytes: float = 64.0,
     thin: int = 1,
@@ -95,6 +96,9 @@ def sample(
         Scale the features by exact moments over all clients; undone in the results.
     chain_groups : int or "auto"
         Groups of ranks that split the chains; each hosts all clients.
+    chain_batches : int or "auto"
+        Batches of the chains of a rank: one computes while the messages of the others are under way; the results do not
+        depend on it. "auto": 1 on one node, else 1 or 2, measured (:mod:`fald_hpc.batches`).
     segment_steps : int or "auto"
         Iterations between two returns to Python; the results do not depend on it.
     draws_megabytes : float
@@ -141,9 +145,9 @@ def sample(
                 wanted = request(
                     potential, clients, sampler, steps, chains, seed, burn_in, init, schedule, record, standardise
                 )
-                options = Options(draws_megabytes, thin, covariance, segment_steps, checkpoint_seconds)
+                options = Options(draws_megabytes, thin, covariance, segment_steps, chain_batches, checkpoint_seconds)
                 options = replace(options, deadline=_deadline(time_limit, out, communicator))
-                _check_options(options)
+                options.check(schedule)
                 error = None
             except UserError as found:
                 error = found
@@ -185,6 +189,7 @@ def _run(
             **options.fixed(),
             "output.draws_megabytes": options.draws_megabytes,
             "run.segment_steps": str(options.segment_steps),
+            "run.chain_batches": str(options.chain_batches),
             "--resume": resume,
             "--overwrite": overwrite,
         },
@@ -273,15 +278,6 @@ def request(
     return Request(potential, clients, sampler, int(steps), int(chains), int(seed), plan, init, standardise)
 
 
-def _check_options(options: Options) -> None:
-    if options.covariance not in ("auto", "full", "diagonal"):
-        raise UserError(f'covariance = {options.covariance!r}: give "auto", "full" or "diagonal".')
-    if options.thin < 1 or not options.draws_megabytes > 0:
-        raise UserError("thin must be at least 1 and draws_megabytes positive.")
-    if options.segment_steps != "auto" and int(options.segment_steps) < 1:
-        raise UserError(f'segment_steps = {options.segment_steps!r}: give a whole number of at least 1 or "auto".')
-
-
 def _same_burn_in(burn_in: float | int, before: Any, meta: dict[str, Any]) -> None:
     """Refuse another burn-in than the first start had; a fraction stands for what that start made of it."""
     if before is None or (type(burn_in) is type(before) and burn_in == before) or burn_in == int(meta["burn_in"]):
@@ -353,16 +349,16 @@ def _manifest(study: Study, burn_in: float | int, **more: Any) -> dict[str, Any]
 def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
     """Build the results on rank 0; ranks other than 0 get an empty run."""
     study = engine.study
-    messages = engine.messages()
+    sent = engine.messages()
     machine = study.communicator.describe()
     arrays = {name: study.communicator.gather(value) for name, value in moments.to_arrays(engine.moments).items()}
     sums, waited = engine.drift.gathered(), engine.drift.waiting(engine.k)
     run = Run({"parameters": [], "chains": study.request.chains, "steps": study.request.steps}, {})
     error = None
     if study.communicator.rank == 0:
-        assert messages is not None
+        assert sent is not None
         everything = moments.from_arrays({name: np.concatenate(parts or []) for name, parts in arrays.items()})
-        averages, refreshes, _ = (int(n) for n in engine.predicted_events(0))
+        averages, refreshes, _ = (int(n) for n in messages.events(study, 0, study.request.steps))
         engine.timers.lap("write")
         seconds = dict(engine.timers.phases)
         seconds["total"] = time.perf_counter() - engine.timers.begun
@@ -380,9 +376,8 @@ def _finish(engine: Engine, keep: Folder, burn_in: float | int) -> Run:
         )
         result["seconds"]["waiting"] = waiting.total(waited)
         drift["waiting"] = waited
-        manifest = _manifest(
-            study, burn_in, state="finished", messages=messages, machine=machine, seconds=seconds, drift=drift
-        )
+        more = {"messages": sent, "chain_batches": engine.batches.describe(), "machine": machine, "seconds": seconds}
+        manifest = _manifest(study, burn_in, state="finished", drift=drift, **more)
         try:
             if keep.path is not None:
                 summary.write(keep.path, result)

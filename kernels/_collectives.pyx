@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""``MPI_Allreduce`` for compiled code, without compiling against any MPI library.
+"""``MPI_Allreduce`` and ``MPI_Iallreduce`` for compiled code, without compiling against any MPI library.
 
 The addresses of the MPI functions and the handles come from mpi4py at run time (see :mod:`fald_hpc.comm`), so one build
 serves Open MPI, MPICH and the MPI standard ABI. Handles are pointers in some libraries and ints in others; both calling
 forms are here and the size of a handle picks one.
 
 A clock sums the time that this rank spends in messages. For scaling studies (:mod:`fald_hpc.scaling`) there are two more
-instruments, both off by default: a trace of the times at which this rank entered and left each message, and the emulation
-of a slow network by a sleep in front of each message.
+instruments, both off by default: a trace of the times at which this rank entered and left each message (of one started in
+advance: its wait), and the emulation of a slow network by a sleep in front of each message (of one started in advance: up
+to the same time after its last rank started it).
 """
 
 import os
@@ -18,11 +19,28 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
 
 ctypedef int (*allreduce_int)(const void *, void *, int, int, int, int) noexcept nogil
 ctypedef int (*allreduce_pointer)(const void *, void *, int, void *, void *, void *) noexcept nogil
+ctypedef int (*iallreduce_int)(const void *, void *, int, int, int, int, void *) noexcept nogil
+ctypedef int (*iallreduce_pointer)(const void *, void *, int, void *, void *, void *, void *) noexcept nogil
+ctypedef int (*wait_function_type)(void *, void *) noexcept nogil
+ctypedef int (*test_function_type)(void *, int *, void *) noexcept nogil
 
 cdef enum:
     MAX_COMMUNICATORS = 64
 
+
+cdef struct Pending:
+    # a message under way; the caller keeps it, as doubles, and does not look inside
+    void *request      # MPI_Request, an int in its first bytes where handles are ints
+    void *last_request # of the message that finds the last rank's time, with an emulated network only
+    double started     # when this rank started it, in seconds of the monotonic clock
+    double last        # the same of the last rank; all must be on one machine
+    int64_t error      # the first error code
+
 cdef void *allreduce_function = NULL
+cdef void *iallreduce_function = NULL
+cdef void *wait_function = NULL
+cdef void *test_function = NULL
+cdef int64_t status[32]  # room for an MPI_Status of any library, never read
 cdef int handles_are_ints = 0
 cdef void *double_type = NULL
 cdef void *sum_operation = NULL
@@ -107,13 +125,88 @@ cdef int64_t fald_allreduce(
     return error
 
 
-def bind(uintptr_t function, int handle_size, uintptr_t double_handle, uintptr_t sum_handle, uintptr_t max_handle):
-    """Store the address of ``MPI_Allreduce`` and the addresses of the handles it needs.
+cdef int64_t _start(
+    const void *send, void *receive, int64_t count, int64_t communicator, void *operation, void *request
+) noexcept nogil:
+    if communicator < 0 or communicator >= n_communicators or count > 2147483647:
+        return -1
+    if handles_are_ints:
+        return (<iallreduce_int>iallreduce_function)(
+            send, receive, <int>count, <int><uintptr_t>double_type, <int><uintptr_t>operation,
+            <int><uintptr_t>communicators[communicator], request,
+        )
+    return (<iallreduce_pointer>iallreduce_function)(
+        send, receive, <int>count, double_type, operation, communicators[communicator], request
+    )
+
+
+cdef int64_t _wait(void *request) noexcept nogil:
+    return (<wait_function_type>wait_function)(request, <void *>status)
+
+
+cdef int64_t fald_start(
+    const double *send, double *receive, int64_t count, int64_t communicator, Pending *pending
+) noexcept nogil:
+    """Start to sum doubles over a registered communicator; return the MPI error code. ``fald_wait`` must follow."""
+    global trace_numbers
+    pending.error = _start(send, receive, count, communicator, sum_operation, &pending.request)
+    if emulated_seconds > 0.0 and pending.error == 0:
+        pending.started = _now()
+        pending.error = _start(
+            &pending.started, &pending.last, 1, communicator, max_operation, &pending.last_request
+        )
+    trace_numbers += count
+    return pending.error
+
+
+cdef void fald_progress(Pending *pending) noexcept nogil:
+    """Let the MPI library move a started message on."""
+    cdef int done
+    cdef int64_t error = (<test_function_type>test_function)(&pending.request, &done, <void *>status)
+    if emulated_seconds > 0.0 and error == 0:
+        error = (<test_function_type>test_function)(&pending.last_request, &done, <void *>status)
+    if pending.error == 0:
+        pending.error = error
+
+
+cdef int64_t fald_wait(Pending *pending) noexcept nogil:
+    """Wait for a started message; return the MPI error code, also one that ``fald_progress`` met."""
+    global trace_length, clock_messages, clock_seconds, clock_shortest
+    cdef double entered = _now(), left
+    cdef int64_t error = 0
+    if emulated_seconds > 0.0:
+        error = _wait(&pending.last_request)
+        left = pending.last + emulated_seconds - _now()
+        if error == 0 and left > 0.0:
+            _sleep(min(left, emulated_seconds))
+    if error == 0:
+        error = _wait(&pending.request)
+    left = _now()
+    if clock_messages == 0 or left - entered < clock_shortest:
+        clock_shortest = left - entered
+    clock_messages += 1
+    clock_seconds += left - entered
+    if trace_length < trace_room:
+        trace_times[2 * trace_length] = entered
+        trace_times[2 * trace_length + 1] = left
+        trace_length += 1
+    return pending.error if pending.error != 0 else error
+
+
+PENDING_DOUBLES = sizeof(Pending) // sizeof(double)
+"""Room of a started message, as doubles."""
+
+
+def bind(
+    uintptr_t function, uintptr_t start, uintptr_t wait, uintptr_t test, int handle_size, uintptr_t double_handle,
+    uintptr_t sum_handle, uintptr_t max_handle,
+):
+    """Store the addresses of the MPI functions and of the handles they need.
 
     Parameters
     ----------
-    function : int
-        Address of ``MPI_Allreduce``.
+    function, start, wait, test : int
+        Addresses of ``MPI_Allreduce``, ``MPI_Iallreduce``, ``MPI_Wait`` and ``MPI_Test``.
     handle_size : int
         Size of an MPI handle in bytes: 4 for int handles, 8 for pointers.
     double_handle, sum_handle, max_handle : int
@@ -124,9 +217,11 @@ def bind(uintptr_t function, int handle_size, uintptr_t double_handle, uintptr_t
     The environment variable ``FALD_EMULATED_LATENCY_MS`` is read here: milliseconds by which every message of the
     compiled loop is delayed. It emulates a slow network in scaling studies; results do not change.
     """
-    global allreduce_function, handles_are_ints, double_type, sum_operation, max_operation, emulated_seconds
+    global allreduce_function, iallreduce_function, wait_function, test_function
+    global handles_are_ints, double_type, sum_operation, max_operation, emulated_seconds
     emulated_seconds = max(0.0, 1e-3 * float(os.environ.get("FALD_EMULATED_LATENCY_MS") or 0.0))
     allreduce_function = <void *>function
+    iallreduce_function, wait_function, test_function = <void *>start, <void *>wait, <void *>test
     handles_are_ints = handle_size == 4
     double_type = _read_handle(double_handle)
     sum_operation = _read_handle(sum_handle)
@@ -151,9 +246,14 @@ def register(uintptr_t communicator_handle):
     return n_communicators - 1
 
 
-def address():
-    """Return the address of the C function ``fald_allreduce``."""
-    return <uintptr_t>&fald_allreduce
+def addresses():
+    """Return the addresses of the C functions for compiled code, by name."""
+    return {
+        "fald_allreduce": <uintptr_t>&fald_allreduce,
+        "fald_start": <uintptr_t>&fald_start,
+        "fald_progress": <uintptr_t>&fald_progress,
+        "fald_wait": <uintptr_t>&fald_wait,
+    }
 
 
 def emulated_latency():

@@ -1,11 +1,21 @@
-"""Means over all clients: one message that carries every chain, exact sums, windows widened by all ranks together."""
+"""Means over all clients: one message for some chains together, exact sums, windows widened by all ranks together."""
 
 import numpy as np
 
-from fald_hpc.kernels.collectives import allreduce
+from fald_hpc.kernels.collectives import allreduce, start, wait
 from fald_hpc.kernels.exact_sum import BINS, MAX_WINDOW, add_clients, mean, power, window_for
 from fald_hpc.kernels.jit import jit
-from fald_hpc.kernels.state import DONE, FAILED, MESSAGES, MPI_ERROR, NOT_FINITE, REPEATS
+from fald_hpc.kernels.state import (
+    BOTH,
+    DONE,
+    FAILED,
+    MESSAGES,
+    MPI_ERROR,
+    NOT_FINITE,
+    NOTHING,
+    REPEATS,
+    SHIFT,
+)
 
 
 @jit(internal=True)
@@ -47,20 +57,61 @@ def _widen(values, lo, hi, received, window, communicator, send, receive):
     return error
 
 
-@jit(internal=True)
-def exchange(settings, state, work, first, first_window, second, second_window, lo, hi):
-    """Average one or two vectors of every chain lo..hi-1 over all clients, in one message.
+@jit(forceinline=True)
+def _first(state, work, kind):
+    """Return the first vector of a message: float64[c, s, d], and its windows; a second is ``work.gradient``."""
+    if kind == SHIFT:
+        return work.gradient, state.gradient_window
+    return state.theta, state.window
+
+
+@jit(forceinline=True, internal=True)
+def _pack(settings, state, work, kind, lo, hi):
+    """Put into the message of chains lo..hi-1 what this rank's clients add to it; return its rows."""
+    n = hi - lo
+    failed = 0 if work.failed[0] < 0 else 1
+    first, window = _first(state, work, kind)
+    # chains own the rows of their messages, two each, so that messages of other chains can be under way
+    _collect(first, lo, hi, window, settings.width, failed, work.message[2 * lo : 2 * lo + n])
+    if kind != BOTH:
+        return n
+    _collect(work.gradient, lo, hi, state.window, settings.width, failed, work.message[2 * lo + n : 2 * hi])
+    return 2 * n
+
+
+@jit(forceinline=True, internal=True)
+def send(settings, state, work, kind, after, batch, lo, hi):
+    """Send the message of a batch, chains lo..hi-1; with one batch it has arrived on return, else it is under way.
 
     Parameters
     ----------
     settings, state, work
         Records of :mod:`fald_hpc.kernels.state`.
-    first, second : float64[c, s, d]
-        Values of this rank's clients; ``second`` is ``work.nothing`` where the message carries one vector.
-    first_window, second_window : int64[s]
-        Exponents of the windows that hold them; widened in place if need be.
-    lo, hi : int
-        Local chains.
+    kind : int
+        What it carries, not ``NOTHING``.
+    after : int
+        The iteration that follows.
+    batch, lo, hi : int
+        The batch and its local chains.
+
+    Returns
+    -------
+    error : int
+        The MPI error code, 0 for success.
+    """
+    rows = _pack(settings, state, work, kind, lo, hi)
+    state.tally[MESSAGES] += 1
+    work.under_way[batch, 0] = kind
+    work.under_way[batch, 1] = after
+    message, received = work.message[2 * lo : 2 * lo + rows], work.received[2 * lo : 2 * lo + rows]
+    if settings.batches == 1:
+        return allreduce(message, received, settings.communicator, 0)
+    return start(message, received, settings.communicator, work.requests[batch])
+
+
+@jit(forceinline=True, internal=True)
+def receive(settings, state, work, batch, lo, hi):
+    """Wait for the message of a batch, chains lo..hi-1, and repeat it until all values fit in their windows.
 
     Returns
     -------
@@ -68,46 +119,53 @@ def exchange(settings, state, work, first, first_window, second, second_window, 
         ``DONE``, ``NOT_FINITE``, ``FAILED`` or ``MPI_ERROR``. After ``DONE``, ``work.received`` holds the sums, to be
         read by :func:`finish`.
     """
-    d = first.shape[2]
     n = hi - lo
-    rows = 2 * n if second.shape[0] > 0 else n
-    failed = 0 if work.failed[0] < 0 else 1
-    message = work.message[:rows]
-    received = work.received[:rows]
-    made = MESSAGES
+    kind = work.under_way[batch, 0]
+    rows = 2 * n if kind == BOTH else n
+    work.under_way[batch, 0] = NOTHING
+    if settings.batches > 1 and wait(work.requests[batch]) != 0:
+        return MPI_ERROR
+    received = work.received[2 * lo : 2 * lo + rows]
+    first, window = _first(state, work, kind)
     while True:
-        _collect(first, lo, hi, first_window, settings.width, failed, message[:n])
-        if rows > n:
-            _collect(second, lo, hi, second_window, settings.width, failed, message[n:])
-        state.tally[made] += 1
-        made = REPEATS
-        if allreduce(message, received, settings.communicator, 0) != 0:
-            return MPI_ERROR
         outside = False
         for row in range(rows):
-            if received[row, BINS * d + 2] > 0.0:
+            if received[row, BINS * first.shape[2] + 2] > 0.0:
                 return FAILED
-            if received[row, BINS * d + 1] > 0.0:
+            if received[row, BINS * first.shape[2] + 1] > 0.0:
                 return NOT_FINITE
-            if received[row, BINS * d] > 0.0:
+            if received[row, BINS * first.shape[2]] > 0.0:
                 outside = True
         if not outside:
             return DONE
-        send, receive = work.maxima[0, :n], work.maxima[1, :n]
-        if _widen(first, lo, hi, received[:n], first_window, settings.communicator, send, receive) != 0:
+        # all ranks see this, so all widen and repeat now, whatever else is under way
+        largest, largest_of_all = work.maxima[0, :n], work.maxima[1, :n]
+        if _widen(first, lo, hi, received[:n], window, settings.communicator, largest, largest_of_all) != 0:
             return MPI_ERROR
-        if rows == n:
-            continue
-        if _widen(second, lo, hi, received[n:], second_window, settings.communicator, send, receive) != 0:
+        if kind == BOTH:
+            second = work.gradient
+            if _widen(second, lo, hi, received[n:], state.window, settings.communicator, largest, largest_of_all) != 0:
+                return MPI_ERROR
+        _pack(settings, state, work, kind, lo, hi)
+        state.tally[REPEATS] += 1
+        if allreduce(work.message[2 * lo : 2 * lo + rows], received, settings.communicator, 0) != 0:
             return MPI_ERROR
 
 
 @jit(internal=True)
+def exchange(settings, state, work, kind, lo, hi):
+    """Send a message of chains lo..hi-1 while no other is under way, and wait for it; a status as :func:`receive`."""
+    if send(settings, state, work, kind, 0, 0, lo, hi) != 0:
+        return MPI_ERROR
+    return receive(settings, state, work, 0, lo, hi)
+
+
+@jit(internal=True)
 def finish(settings, work, vector, lo, hi, out):
-    """Write the means of the last exchange, its first (0) or second (1) vector, to out[lo:hi]: float64[s, d]."""
-    n = hi - lo
-    for chain in range(n):
-        mean(work.received[vector * n + chain], np.float64(settings.n_clients), out[lo + chain])
+    """Write the means of the last message of chains lo..hi-1, first (0) or second (1) vector, to out: float64[s, d]."""
+    row = 2 * lo + vector * (hi - lo)
+    for chain in range(lo, hi):
+        mean(work.received[row + chain - lo], np.float64(settings.n_clients), out[chain])
 
 
 @jit

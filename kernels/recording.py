@@ -2,7 +2,7 @@
 
 from fald_hpc.kernels.averaging import exchange, finish
 from fald_hpc.kernels.jit import fma, jit
-from fald_hpc.kernels.state import DONE, MESSAGES
+from fald_hpc.kernels.state import AVERAGING, DONE, MESSAGES
 
 ALL, EACH = 1024, 16
 """Averagings of a chain whose distances are measured: the first so many, then one in so many."""
@@ -33,7 +33,7 @@ def record_local(settings, state, work, after, lo, hi, log):
     if after <= settings.burn_in:
         return DONE
     messages = state.tally[MESSAGES]
-    status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
+    status = exchange(settings, state, work, AVERAGING, lo, hi)
     state.tally[MESSAGES] = messages
     if status == DONE:
         finish(settings, work, 0, lo, hi, work.average)
@@ -80,9 +80,9 @@ def stand_apart(state, lo, hi, log):
 
 
 @jit(internal=True)
-def averaged(settings, state, work, vector, after, lo, hi, log):
-    """Take the means of the last exchange as every client's parameter and record them; ``after`` = k + 1."""
-    finish(settings, work, vector, lo, hi, state.mean)
+def averaged(settings, state, work, after, lo, hi, log):
+    """Take the means of the last message as every client's parameter and record them; ``after`` = k + 1."""
+    finish(settings, work, 0, lo, hi, state.mean)
     if after > settings.burn_in:
         stand_apart(state, lo, hi, log)
     for s in range(lo, hi):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fald_hpc.kernels import aligned
+from fald_hpc.kernels.collectives import PENDING_DOUBLES
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.noise_lanes import LANES
 
@@ -23,6 +24,9 @@ NEVER = -(1 << 62)
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
 
+# what a message carries: nothing; X; X for a new reference; X, and X of before the step for a new reference; ∇U^i(Y)
+NOTHING, AVERAGING, REFERENCE, BOTH, SHIFT = range(5)
+
 # results of a compiled segment
 DONE, NOT_FINITE, FAILED, MPI_ERROR = range(4)
 
@@ -31,7 +35,7 @@ AVERAGES, REFRESHES, MESSAGES, REPEATS, ROWS_TOUCHED, LOOP_STEP, N_TALLIES = ran
 
 
 class Settings(NamedTuple):
-    """Scalars of a run, equal on all ranks but for the first four."""
+    """Scalars of a run, equal on all ranks but for the first three and, between chain groups, ``batches``."""
 
     communicator: int  # of the ranks that share this rank's chains
     first_client: int  # global index of local client 0
@@ -47,6 +51,7 @@ class Settings(NamedTuple):
     refresh_threshold: np.uint64  # of q_c
     burn_in: int  # iterations that are not recorded
     side_by_side: int  # chains that take their steps together, over all ranks: all with shared coins, else one
+    batches: int  # of this rank's chains, each with messages of its own (:mod:`fald_hpc.kernels.batches`)
 
 
 class State(NamedTuple):
@@ -76,10 +81,11 @@ class Work(NamedTuple):
     """Work space: nothing here outlives a segment, but for the description of the minibatches."""
 
     gradient: np.ndarray  # float64[c, s, d]: full gradients, or X^i before a step
-    nothing: np.ndarray  # float64[0, s, d]: stands for a second vector where a message carries one
     message: np.ndarray  # float64[2 s, 3 d + FLAGS]
     received: np.ndarray  # float64[2 s, 3 d + FLAGS]
     maxima: np.ndarray  # float64[2, 2 s]: to send and received
+    under_way: np.ndarray  # int64[s, 2]: what each batch's last message carries, and the iteration after it
+    requests: np.ndarray  # float64[s, PENDING_DOUBLES]: what MPI keeps of it
     average: np.ndarray  # float64[s, d]
     pending: np.ndarray  # float64[s, d]: the next reference
     coins: np.ndarray  # uint8[COIN_BLOCK]
@@ -134,10 +140,11 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
     together = IN_TURNS if d <= SHORT else 1
     return Work(
         gradient=np.zeros((c, s, d)),
-        nothing=np.zeros((0, s, d)),
         message=np.zeros((2 * s, BINS * d + FLAGS)),
         received=np.zeros((2 * s, BINS * d + FLAGS)),
         maxima=np.zeros((2, 2 * s)),
+        under_way=np.zeros((s, 2), np.int64),
+        requests=np.zeros((s, PENDING_DOUBLES)),
         average=np.zeros((s, d)),
         pending=np.zeros((s, d)),
         coins=np.zeros(COIN_BLOCK, np.uint8),

@@ -118,3 +118,8 @@ def _run(config: Config) -> None:
         raise UserError(f"[run] burn_in = {run.burn_in!r} leaves nothing of steps = {run.steps}; make it smaller")
     if run.chain_groups != "auto" and run.chain_groups > run.chains:
         raise UserError(f"[run] chain_groups = {run.chain_groups} is more than chains = {run.chains}; make it smaller")
+    if run.chain_batches not in ("auto", 1) and config.sampler.schedule == "independent":
+        raise UserError(
+            f"[run] chain_batches = {run.chain_batches} needs [sampler] schedule = 'shared': with coins of their own, chains "
+            "send their messages one after another; leave chain_batches out"
+        )

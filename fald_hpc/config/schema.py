@@ -130,6 +130,7 @@ class RunTable(Table):
     chains: Annotated[Whole, Field(ge=1, le=MAX_CHAINS)] = Field(4, description="a whole number from 1 to 65536")
     seed: Seed = Field(1, description=_ALLOWED_SEED)
     chain_groups: Literal["auto"] | Count = Field("auto", description='"auto" or a whole number of at least 1')
+    chain_batches: Literal["auto"] | Count = Field("auto", description='"auto" or a whole number of at least 1')
     record: Literal["communication", "every-step"] = Field(
         "communication", description='"communication" or "every-step"'
     )

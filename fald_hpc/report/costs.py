@@ -39,7 +39,8 @@ def message_bytes(manifest: Mapping[str, Any]) -> int | None:
     """Return the bytes of a message that carries one vector: exact sums of d numbers and flags for each chain in it."""
     try:
         groups = manifest["layout"]["chain_groups"] if manifest["schedule"] == "shared" else manifest["chains"]
-        chains = -(-manifest["chains"] // groups)
+        batches = manifest.get("chain_batches", {}).get("used", 1)
+        chains = -(-manifest["chains"] // (groups * batches))
         return int(8 * chains * (BINS * len(manifest["parameters"]) + FLAGS))
     except (KeyError, TypeError, ZeroDivisionError):
         return None

@@ -15,22 +15,28 @@ With b = 1 and p_c = 1 this is SGLD, at full batch LSD (unadjusted Langevin).
 from dataclasses import dataclass
 from functools import cache
 
-from fald_hpc.kernels.averaging import exchange
+from fald_hpc.kernels.batches import in_pieces, settle, stage
 from fald_hpc.kernels.coins import AVERAGE
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
-from fald_hpc.kernels.recording import averaged, record_local
+from fald_hpc.kernels.recording import record_local
 from fald_hpc.kernels.schedule import next_event, stream
-from fald_hpc.kernels.state import AVERAGES, DONE
+from fald_hpc.kernels.state import AVERAGES, AVERAGING, DONE, NOTHING
 from fald_hpc.samplers.base import Sampler
 
 gradient = placeholder("gradient")
 advance = placeholder("advance")
+until_message = placeholder("until_message")
 
 
 def estimate(problem, state, i, s, x, rows, out):
     """Write G = g_S(x) for local client i."""
     return gradient(problem, i, x, rows, out)
+
+
+def before(problem, settings, state, work, kind, k, event, stop, lo, hi):
+    """Advance chains lo..hi-1 from iteration k to stop: X̃ is then what a message carries."""
+    advance(problem, settings, state, work, k, stop, lo, hi)
 
 
 def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
@@ -43,25 +49,23 @@ def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo,
     """
     chain = stream(shared, settings.first_chain, lo)
     while k < stop:
-        event = next_event(settings, work, chain, AVERAGE, k, min(stop, k + 1) if settings.every_step else stop)
-        if event == stop or (settings.every_step and event > k):
-            advance(problem, settings, state, work, k, event, lo, hi)
-            k = event
-            if settings.every_step:
-                status = record_local(settings, state, work, k, lo, hi, log)
-                if status != DONE:
-                    return status, k
-            continue
-        advance(problem, settings, state, work, k, event + 1, lo, hi)
-        k = event + 1
-        status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
+        limit = min(stop, k + 1) if settings.every_step else stop
+        event = next_event(settings, work, chain, AVERAGE, k, limit)
+        averages = event < limit
+        kind = AVERAGING if averages else NOTHING
+        status, k = until_message(problem, settings, state, work, log, kind, k, event, lo, hi)
         if status != DONE:
             return status, k
-        averaged(settings, state, work, 0, k, lo, hi, log)
-        state.tally[AVERAGES] += 1
-        if k >= soft_stop:
-            break
-    return DONE, k
+        if averages:
+            state.tally[AVERAGES] += 1
+            if k >= soft_stop:
+                break
+        elif settings.every_step:
+            status = record_local(settings, state, work, k, lo, hi, log)
+            if status != DONE:
+                return status, k
+    status, at = settle(settings, state, work, log, lo, hi)
+    return status, k if status == DONE else at
 
 
 @dataclass(frozen=True)
@@ -92,4 +96,7 @@ class FALD(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.fald_parts)
-        return instantiate(segment, label, cache=kernels.cache, advance=steps)
+        pieces = instantiate(in_pieces, label, cache=kernels.cache, forceinline=True, internal=True, steps=steps)
+        work = instantiate(before, label, cache=kernels.cache, forceinline=True, internal=True, advance=pieces)
+        one_stage = instantiate(stage, label, cache=kernels.cache, forceinline=True, internal=True, before=work)
+        return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)

@@ -16,19 +16,30 @@ from dataclasses import dataclass
 from functools import cache
 
 from fald_hpc.kernels.averaging import exchange, finish
+from fald_hpc.kernels.batches import in_pieces, settle, stage
 from fald_hpc.kernels.coins import AVERAGE, REFRESH
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
-from fald_hpc.kernels.recording import averaged, copy, record_local
+from fald_hpc.kernels.recording import copy, record_local
 from fald_hpc.kernels.refresh import full_gradients as plain_gradients
 from fald_hpc.kernels.schedule import coins_of, next_event, stream
-from fald_hpc.kernels.state import AVERAGES, DONE, REFRESHES
+from fald_hpc.kernels.state import (
+    AVERAGES,
+    AVERAGING,
+    BOTH,
+    DONE,
+    NOTHING,
+    REFERENCE,
+    REFRESHES,
+    SHIFT,
+)
 from fald_hpc.samplers.base import Sampler
 
 difference = placeholder("difference")
 full_gradients = placeholder("full_gradients")
 advance = placeholder("advance")
-move_reference = placeholder("move_reference")
+gradients = placeholder("gradients")
+until_message = placeholder("until_message")
 
 
 def estimate(problem, state, i, s, x, rows, out):
@@ -39,14 +50,37 @@ def estimate(problem, state, i, s, x, rows, out):
     return touched
 
 
-def refresh(problem, settings, state, work, k, lo, hi):
-    """Take work.pending as the reference Y of chains lo..hi-1 and compute the shift C: one message."""
+def gradients_at_reference(problem, settings, state, work, k, lo, hi):
+    """Take work.pending as the reference Y of chains lo..hi-1; put the ∇U^i(Y) of this rank into work.gradient."""
     copy(work.pending, lo, hi, state.reference)
     full_gradients(problem, settings, state, work, k, lo, hi)
-    status = exchange(settings, state, work, work.gradient, state.gradient_window, work.nothing, state.window, lo, hi)
+
+
+def refresh(problem, settings, state, work, k, lo, hi):
+    """Take work.pending as the reference Y of chains lo..hi-1 and compute the shift C: one message (the start)."""
+    gradients(problem, settings, state, work, k, lo, hi)
+    status = exchange(settings, state, work, SHIFT, lo, hi)
     if status == DONE:
         finish(settings, work, 0, lo, hi, state.shift)
     return status
+
+
+def before(problem, settings, state, work, kind, k, event, stop, lo, hi):
+    """Advance chains lo..hi-1 from iteration k to stop and prepare what a message of iteration ``event`` carries.
+
+    A new reference is the mean of X^i before that iteration's step: a message of its own (``REFERENCE``), or together
+    with X̃ (``BOTH``); after an averaging it is known.
+    """
+    if kind == BOTH:
+        advance(problem, settings, state, work, k, event, lo, hi)
+        for i in range(state.theta.shape[0]):
+            copy(state.theta[i], lo, hi, work.gradient[i])
+        k = event
+    elif state.averaged_at[lo] == event:
+        copy(state.mean, lo, hi, work.pending)
+    advance(problem, settings, state, work, k, stop, lo, hi)
+    if kind == SHIFT:
+        gradients(problem, settings, state, work, stop, lo, hi)
 
 
 def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
@@ -58,53 +92,42 @@ def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo,
         A result of :mod:`fald_hpc.kernels.state`, and the iteration reached.
     """
     chain = stream(shared, settings.first_chain, lo)
+    equal_at = state.averaged_at[lo]
     while k < stop:
         limit = min(stop, k + 1) if settings.every_step else stop
         event = next_event(settings, work, chain, AVERAGE | REFRESH, k, limit)
         coins = coins_of(settings, work, chain, event) if event < limit else 0
         refreshes = (coins & REFRESH) != 0
         averages = (coins & AVERAGE) != 0
-        together = False
-        if refreshes:
-            # the new reference is the mean of X^i before this iteration's step; after an averaging it is known
-            advance(problem, settings, state, work, k, event, lo, hi)
-            k = event
-            if state.averaged_at[lo] == event:
-                copy(state.mean, lo, hi, work.pending)
-            elif averages:
-                for i in range(state.theta.shape[0]):
-                    copy(state.theta[i], lo, hi, work.gradient[i])
-                together = True
-            else:
-                status = exchange(settings, state, work, state.theta, state.window, work.nothing, state.window, lo, hi)
-                if status != DONE:
-                    return status, k
-                finish(settings, work, 0, lo, hi, work.pending)
-        after = event + 1 if event < limit else event
-        advance(problem, settings, state, work, k, after, lo, hi)
-        k = after
+        kind = NOTHING
+        if refreshes and equal_at != event:
+            kind = BOTH if averages else REFERENCE
+        elif averages:
+            kind = AVERAGING
+        if kind != NOTHING or not refreshes:
+            status, k = until_message(problem, settings, state, work, log, kind, k, event, lo, hi)
+            if status != DONE:
+                return status, k
         if averages:
-            # X̃ and, where the reference needs it, X of before the step travel together
-            second = work.gradient if together else work.nothing
-            status = exchange(settings, state, work, state.theta, state.window, second, state.window, lo, hi)
-            if status != DONE:
-                return status, k
-            if together:
-                finish(settings, work, 1, lo, hi, work.pending)
-            averaged(settings, state, work, 0, k, lo, hi, log)
+            equal_at = k
             state.tally[AVERAGES] += 1
-        elif settings.every_step:
-            status = record_local(settings, state, work, k, lo, hi, log)
-            if status != DONE:
-                return status, k
         if refreshes:
-            status = move_reference(problem, settings, state, work, k, lo, hi)
+            status, k = until_message(problem, settings, state, work, log, SHIFT, k, event, lo, hi)
             if status != DONE:
                 return status, k
             state.tally[REFRESHES] += 1
         if averages and k >= soft_stop:
             break
-    return DONE, k
+        if settings.every_step and not averages:
+            # the buffers are needed: what they hold is taken first
+            status, at = settle(settings, state, work, log, lo, hi)
+            if status != DONE:
+                return status, at
+            status = record_local(settings, state, work, k, lo, hi, log)
+            if status != DONE:
+                return status, k
+    status, at = settle(settings, state, work, log, lo, hi)
+    return status, k if status == DONE else at
 
 
 @dataclass(frozen=True)
@@ -135,11 +158,18 @@ class VRFALDStar(Sampler):
     def compiled_refresh(kernels):
         """Return the compiled refresh for a potential's kernels."""
         label = f"vr_fald_star_{kernels.label}"
+        at = VRFALDStar._gradients_at_reference(kernels)
+        return instantiate(refresh, label, cache=kernels.cache, gradients=at)
+
+    @staticmethod
+    @cache
+    def _gradients_at_reference(kernels):
+        label = f"vr_fald_star_{kernels.label}"
         options = {"cache": kernels.cache, "internal": True}
         gradients = instantiate(plain_gradients, label, full_gradient=kernels.full_gradient, **options)
         if kernels.full_gradients is not None:
             gradients = instantiate(kernels.full_gradients, label, plain=gradients, **options)
-        return instantiate(refresh, label, cache=kernels.cache, full_gradients=gradients)
+        return instantiate(gradients_at_reference, label, full_gradients=gradients, **options)
 
     @staticmethod
     @cache
@@ -150,5 +180,10 @@ class VRFALDStar(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.vr_parts)
-        move = VRFALDStar.compiled_refresh(kernels)
-        return instantiate(segment, label, cache=kernels.cache, advance=steps, move_reference=move)
+        pieces = instantiate(in_pieces, label, cache=kernels.cache, forceinline=True, internal=True, steps=steps)
+        at = VRFALDStar._gradients_at_reference(kernels)
+        work = instantiate(
+            before, label, cache=kernels.cache, forceinline=True, internal=True, advance=pieces, gradients=at
+        )
+        one_stage = instantiate(stage, label, cache=kernels.cache, forceinline=True, internal=True, before=work)
+        return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)

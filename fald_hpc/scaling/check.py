@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from fald_hpc.scaling import overlap, schedule
 from fald_hpc.scaling.costs import Costs
 from fald_hpc.scaling.network import PRESETS, Cluster, Network
 from fald_hpc.scaling.predict import predict
@@ -19,6 +20,7 @@ class Compared:
     """A point: seconds of an iteration. ``best`` and ``middle`` are over the repeats; ``crowding`` ranks share a core."""
 
     ranks: int
+    batches: int
     delay_ms: float
     crowding: float
     best: float
@@ -60,10 +62,17 @@ def compare(study: Study, alone: Costs, busy: Costs, records: Sequence[dict[str,
         cluster = Cluster(network)
         costs = alone if ranks == 1 else busy
         q = getattr(study.sampler, "refresh_prob", None)
-        one = predict(costs, point(study, ranks, fixed, crowding=crowding), study.sampler.comm_prob, q, cluster)
-        seconds = one.total + (one.messages * (1e-3 * delay + late) if delay > 0.0 else 0.0)
+        here, p = point(study, ranks, fixed, crowding=crowding), study.sampler.comm_prob
+        batches = int(first.get("chain_batches", 1))
+        waited = 1e-3 * delay + late if delay > 0.0 else 0.0
+        if batches == 1:
+            one = predict(costs, here, p, q, cluster)
+            seconds = one.total + one.messages * waited
+        else:
+            flipped = schedule.events(study.key, p, q, int(first["steps"]))
+            seconds = overlap.per_step(costs, here, flipped, cluster, batches, waited)
         times = [record["seconds_per_step"] for record in some]
-        found.append(Compared(ranks, delay, crowding, min(times), median(times), seconds))
+        found.append(Compared(ranks, batches, delay, crowding, min(times), median(times), seconds))
     return found
 
 
@@ -79,10 +88,10 @@ def overslept(nominal: float = 1e-3, repeats: int = 50) -> float:
 
 def text(found: Sequence[Compared]) -> str:
     """Return a table."""
-    lines = ["ranks  a core  delay ms  best us  median us  predicted us   error"]
+    lines = ["ranks  batches  a core  delay ms  best us  median us  predicted us   error"]
     lines += [
-        f"{one.ranks:5d}  {one.crowding:6.1f}  {one.delay_ms:8.3g}  {1e6 * one.best:7.5g}  {1e6 * one.middle:9.5g}  "
-        f"{1e6 * one.predicted:12.5g}  {one.error:+6.1%}"
+        f"{one.ranks:5d}  {one.batches:7d}  {one.crowding:6.1f}  {one.delay_ms:8.3g}  {1e6 * one.best:7.5g}  "
+        f"{1e6 * one.middle:9.5g}  {1e6 * one.predicted:12.5g}  {one.error:+6.1%}"
         for one in found
     ]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fald_hpc.batches import WORTH
 from fald_hpc.errors import UserError
 from fald_hpc.kernels import coins
 from fald_hpc.scaling import overlap, predict, schedule, simulate
@@ -138,4 +139,16 @@ def text(lines: Sequence[Line], missing: Sequence[str]) -> str:
         if over is not None
         else "communication stays below computation at all these numbers of ranks"
     )
-    return "\n".join([*shown, verdict, *missing])
+    return "\n".join([*shown, verdict, *_hiding(lines), *missing])
+
+
+def _hiding(lines: Sequence[Line]) -> list[str]:
+    """Return where two batches of chains pay, as a sentence; nothing where they are no choice."""
+    known = [(line.prediction.ranks, line.two_batches) for line in lines if line.two_batches is not None]
+    if not known:
+        return []
+    pays = [ranks for ranks, ratio in known if ratio < WORTH]
+    if not pays:
+        return [f"run.chain_batches = 2 saves less than {1.0 - WORTH:.0%} at any of these numbers of ranks"]
+    best, ratio = min(known, key=lambda pair: pair[1])
+    return [f"run.chain_batches = 2 pays at {', '.join(map(str, pays))} ranks; most at {best}: {ratio:.2f} of the time"]

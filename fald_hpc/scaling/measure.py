@@ -42,6 +42,8 @@ def measure(job: dict[str, Any], communicator: "Serial") -> list[dict[str, Any]]
 
     cfg = config.load(job["source"], job["overrides"])
     given = grown(execute.arguments(cfg), job["fixed"], communicator.size)
+    if given["chain_batches"] == "auto":
+        given["chain_batches"] = 1  # a study is of one number of batches, and of no trial of two
 
     def run(steps: int) -> Any:
         return sample(**{**given, "steps": steps, "burn_in": 0}, comm=communicator)
@@ -106,6 +108,7 @@ def _record(
         "machine": record.machine([one["processor"] for one in place]),
         "ranks": len(place),
         "layout": manifest["layout"],
+        "chain_batches": manifest["chain_batches"]["used"],
         "clients": len(given["clients"]),
         "chains": given["chains"],
         "steps": steps,
@@ -128,7 +131,8 @@ def _trace(manifest: dict[str, Any], times: Any, messages: dict[str, int], steps
     events = None
     groups = manifest["layout"]["chain_groups"]
     sampler = manifest["sampler"]
-    if manifest["schedule"] == "shared" and messages["repeated"] == 0:
+    # messages of several batches are not told apart: what is waited for is what was not hidden
+    if manifest["schedule"] == "shared" and messages["repeated"] == 0 and manifest["chain_batches"]["used"] == 1:
         events = schedule.events(noise.key(manifest["seed"]), sampler["comm_prob"], sampler.get("refresh_prob"), steps)
     first_group = times[: len(times) // groups]
     # messages of the set-up come first; the first of the loop, or the start's, bounds the first gap

@@ -28,6 +28,8 @@ cases = [
     ("titanic", "run.chain_groups=4", "run.record=every-step", "run.steps=200"),
     ("gaussian", "run.chain_groups=2", "sampler.schedule=independent"),
     ("titanic", "sampler.comm_prob=1.0", "run.segment_steps=1", "run.steps=50"),
+    ("titanic", "run.chain_batches=3", "run.chains=5", "run.segment_steps=7"),
+    ("gaussian", "run.chain_batches=2", "sampler.comm_prob=1.0", "sampler.refresh_prob=1.0"),
 ]
 for i in range(first, last):
     source, *changes = cases[i % len(cases)]

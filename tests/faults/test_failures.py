@@ -73,13 +73,14 @@ def gradient(theta, x, y, out):
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(("ranks", "batches"), [(1, 1), (3, 1), (3, 2)])
 @pytest.mark.parametrize("name", ["fald", "vr_fald_star"])
-def test_user_gradient_that_raises(tmp_path, clients, ranks, name):
+def test_user_gradient_that_raises(tmp_path, clients, ranks, batches, name):
     """The message of the user's function arrives once, with rank, client, chain and step."""
     # at the checks of set-up theta is 0.15 at most, and 0.5 at the start; from there it drifts down
     file = study(tmp_path, clients, RAISES.format(condition="< 0.05 and theta[1] < 0.0"), name=f'"{name}"')
-    with Job(fald("run", file, "--out", tmp_path / "run", "--quiet"), ranks, tmp_path) as job:
+    hidden = ["--set", f"run.chain_batches={batches}"]
+    with Job(fald("run", file, *hidden, "--out", tmp_path / "run", "--quiet"), ranks, tmp_path) as job:
         said = ends(job, tmp_path / "run")
     where = ("(row ", "client ", "site-", "chain ", "step ", "on rank ", "step size")
     for word in ("ValueError: the site's model gives up", *where):
@@ -107,12 +108,13 @@ def test_wrong_user_gradients_are_refused_before_sampling(tmp_path, clients, bod
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_values_that_are_not_finite(tmp_path, clients, ranks):
+@pytest.mark.parametrize(("ranks", "batches"), [(1, 1), (3, 1), (3, 2)])
+def test_values_that_are_not_finite(tmp_path, clients, ranks, batches):
     gradient = "def gradient(theta, x, y, out):\n    out[:] = theta - x\n"
     gradient += "    if theta[0] < 0.1 and theta[1] < 0.0:\n        out[0] = float('nan')\n"
     file = study(tmp_path, clients, gradient)
-    with Job(fald("run", file, "--out", tmp_path / "run", "--quiet"), ranks, tmp_path) as job:
+    hidden = ["--set", f"run.chain_batches={batches}"]
+    with Job(fald("run", file, *hidden, "--out", tmp_path / "run", "--quiet"), ranks, tmp_path) as job:
         said = ends(job, tmp_path / "run")
     for word in ("not finite", "client ", "chain ", "step ", "on rank ", "step_size = 0.001", "smaller step size"):
         assert word in said, said

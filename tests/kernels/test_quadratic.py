@@ -44,6 +44,7 @@ def settings(clients, tau, first_chain=0, step_size=0.01):
         refresh_threshold=np.uint64(0),
         burn_in=0,
         side_by_side=1,
+        batches=1,
     )
 
 

@@ -1,13 +1,14 @@
 """The verbs of the communicator, on whatever number of ranks the tests run: the same words as a world of one."""
 
 import os
+import time
 
 import numpy as np
 import pytest
 
 from fald_hpc import comm, launch
 from fald_hpc.errors import UserError
-from fald_hpc.kernels.collectives import allreduce
+from fald_hpc.kernels.collectives import PENDING_DOUBLES, allreduce, progress, start, wait
 
 pytestmark = pytest.mark.mpi
 
@@ -65,6 +66,53 @@ def test_reduction_of_the_compiled_loop(world):
     assert receive.tolist() == [world.size * (world.size + 1) / 2, world.size / 2]
     assert allreduce(send, receive, world.number, 1) == 0
     assert receive.tolist() == [world.size, 0.5]
+
+
+def test_started_reductions_of_the_compiled_loop(world):
+    """Several under way at once, with another between; each is waited for in the order in which it was started."""
+    if world.size == 1:
+        pytest.skip("one rank starts none")
+    send = np.array([[world.rank + 1.0, 0.5, k] for k in range(3)])
+    receive, pending = np.zeros((3, 3)), np.zeros((3, PENDING_DOUBLES))
+    for k in range(3):
+        assert start(send[k], receive[k], world.number, pending[k]) == 0
+        progress(pending[0])
+    largest = np.zeros(1)
+    assert allreduce(np.array([float(world.rank)]), largest, world.number, 1) == 0
+    assert largest[0] == world.size - 1
+    for k in range(3):
+        assert wait(pending[k]) == 0
+        assert receive[k].tolist() == [world.size * (world.size + 1) / 2, world.size / 2, world.size * k]
+    assert wait(pending[0]) == 0  # what has arrived is not waited for again
+
+
+def test_an_emulated_latency_counts_from_the_start_of_a_message(monkeypatch):
+    """What a rank does meanwhile is hidden: the wait ends 0.2 s after the last start, whenever it began."""
+    monkeypatch.setenv("FALD_EMULATED_LATENCY_MS", "200")
+    slow = comm.connect()
+    try:
+        if slow.size == 1:
+            pytest.skip("one rank starts none")
+        receive, pending = np.zeros(1), np.zeros(PENDING_DOUBLES)
+        slow.maximum(np.zeros(1))
+        begun = time.monotonic()
+        assert start(np.ones(1), receive, slow.number, pending) == 0
+        first, last = slow.maximum(np.array([-begun, begun]))
+        time.sleep(0.1)
+        progress(pending)
+        assert wait(pending) == 0
+        took = time.monotonic() - last
+        assert receive[0] == slow.size
+        # 0.3 s would be a sleep that begins at the wait; the upper limit is wide for cores that others use
+        assert 0.199 <= took <= 0.29 + 5.0 * (last + first)
+    finally:
+        slow.free()
+        monkeypatch.delenv("FALD_EMULATED_LATENCY_MS")
+        comm.connect().free()  # without it again
+
+
+def test_on_one_node(world):
+    assert world.on_one_node()
 
 
 def test_an_error_of_one_rank_is_everyones(world):

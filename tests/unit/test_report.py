@@ -227,6 +227,7 @@ def test_bytes_of_a_message_are_those_of_the_plan():
     """Two chains and three parameters: 3 bins each and 3 flags, 8 bytes each."""
     manifest = {"layout": {"chain_groups": 2}, "schedule": "shared", "chains": 4, "parameters": ["a", "b", "c"]}
     assert costs.message_bytes(manifest) == 8 * 2 * (3 * 3 + 3)
+    assert costs.message_bytes({**manifest, "chain_batches": {"used": 2}}) == 8 * (3 * 3 + 3)
     assert costs.message_bytes({**manifest, "schedule": "independent"}) == 8 * (3 * 3 + 3)
     assert costs.message_bytes({}) is None
 

@@ -49,6 +49,33 @@ def test_strong_study_on_an_emulated_network(tmp_path):
 
 
 @with_mpi
+def test_hidden_latency_is_seen_and_predicted(tmp_path):
+    """Two batches of 64 chains and messages of 5 ms: what a batch computes meanwhile is hidden, and the model says so."""
+    seconds, predicted = {}, {}
+    for batches in (1, 2):
+        config = ("--set", "run.chains=64", "--set", f"run.chain_batches={batches}")
+        options = ("--ranks", "2", "--repeats", "3", "--steps", "200", "--emulate-ms", "5", "--out", f"s{batches}")
+        done = fald("strong", "titanic", *options, *config, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        records = record.read(tmp_path / f"s{batches}" / study.FILE)
+        for one in records:
+            assert one["chain_batches"] == batches
+            assert one["messages"]["made"] == one["messages"]["predicted"]
+            # what was waited for is in the trace: less than the messages where some of it is hidden
+            assert one["trace"]["averaging"] is None if batches == 2 else one["trace"]["averaging"] > 0.0
+        seconds[batches] = min(one["seconds"]["sample"] for one in records)
+        done = fald("check", f"s{batches}", "titanic", *config, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        (compared,) = json.loads(done.stdout)
+        assert compared["batches"] == batches
+        predicted[batches] = compared["predicted"]
+    made = records[0]["messages"]["made"] // 2
+    # nothing can be faster than the messages of one batch, one after another, less the start's
+    assert seconds[2] >= 5e-3 * (made - 1)
+    assert predicted[2] < predicted[1]
+
+
+@with_mpi
 @pytest.mark.parametrize("fixed", ["rows", "chains"])
 def test_weak_study_inside_one_job(tmp_path, fixed):
     environ = launch.clean(os.environ)

@@ -151,3 +151,20 @@ def test_overlap_of_batches():
     assert overlap.simulate(work_, 4.0 * message, 2) == pytest.approx(4500.0, rel=1e-2)
     # nothing to hide, and overhead to pay
     assert overlap.simulate(work_, 0.0 * message, 2, 0.1) == pytest.approx(1200.0, rel=1e-2)
+
+
+@pytest.mark.parametrize("delay", [0.0, 1e-4, 1e-3])
+def test_time_in_batches(delay):
+    """One batch is the prediction without overlap; two are never faster than the work alone or than half of it and a message."""
+    events = schedule.events(noise.key(1), 0.05, 0.05, 60_000)
+    cluster = network.Cluster(network.PRESETS["shared-memory"])
+    one, two = (overlap.per_step(TRUE, point(8), events, cluster, n, delay) for n in (1, 2))
+    plain = predict(TRUE, point(8), 0.05, 0.05, cluster)
+    rate = plain.messages
+    # the schedule is random: about 9000 messages, and a tenth of a per cent of steps behind the last one
+    assert one == pytest.approx(plain.total + rate * delay, rel=0.03)
+    per_message = len(events.kind) / events.steps.sum()
+    work_ = one - per_message * (delay + cluster.seconds(8, 360))
+    least = max(work_, 0.5 * work_ + per_message * delay)
+    assert 0.99 * least <= two <= one + 1.01 * per_message * TRUE.message
+    assert np.isnan(overlap.per_step(TRUE, point(8), events, cluster, 5))
