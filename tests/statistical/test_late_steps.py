@@ -59,7 +59,7 @@ def test_paths_across_powers_of_two(middle, name, segment):
     k, found = first, []
     while k < last:
         k = chains.run(k, min(k + segment, last), last)
-        found.append(chains.records[0, : chains.counts[0]].copy())
+        found.append(chains.log.records[0, : chains.log.counts[0]].copy())
     assert k == last
 
     variance_reduced = isinstance(sampler, VRFALDStar)

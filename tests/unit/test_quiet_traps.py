@@ -71,9 +71,9 @@ def test_phases_add_up_to_the_wall_time(tmp_path):
     execute.execute(config.load("titanic", ["run.steps=20000"]), tmp_path / "run")
     seconds = json.loads((tmp_path / "run" / "manifest.json").read_text())["seconds"]
     total = seconds.pop("total")
-    assert set(seconds) == {"setup", "compile", "start", "sample", "write"}
-    # what lies between the last lap and the end: less than a hundredth of a second
-    assert sum(seconds.values()) == pytest.approx(total, abs=0.01)
+    assert set(seconds) == {"setup", "compile", "start", "sample", "drift", "write"}
+    # what lies between the last lap and the end takes microseconds; a tenth of a second allows for a busy machine
+    assert sum(seconds.values()) == pytest.approx(total, abs=0.1)
 
 
 MEMORY = """

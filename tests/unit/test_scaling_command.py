@@ -50,29 +50,24 @@ def test_strong_study_on_an_emulated_network(tmp_path):
 
 @with_mpi
 def test_hidden_latency_is_seen_and_predicted(tmp_path):
-    """Two batches of 64 chains and messages of 5 ms: what a batch computes meanwhile is hidden, and the model says so."""
-    seconds, predicted = {}, {}
-    for batches in (1, 2):
-        config = ("--set", "run.chains=64", "--set", f"run.chain_batches={batches}")
-        options = ("--ranks", "2", "--repeats", "3", "--steps", "200", "--emulate-ms", "5", "--out", f"s{batches}")
-        done = fald("strong", "titanic", *options, *config, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        records = record.read(tmp_path / f"s{batches}" / study.FILE)
-        for one in records:
-            assert one["chain_batches"] == batches
-            assert one["messages"]["made"] == one["messages"]["predicted"]
-            # what was waited for is in the trace: less than the messages where some of it is hidden
-            assert one["trace"]["averaging"] is None if batches == 2 else one["trace"]["averaging"] > 0.0
-        seconds[batches] = min(one["seconds"]["sample"] for one in records)
-        done = fald("check", f"s{batches}", "titanic", *config, "--json", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        (compared,) = json.loads(done.stdout)
-        assert compared["batches"] == batches
-        predicted[batches] = compared["predicted"]
-    made = records[0]["messages"]["made"] // 2
+    """Two batches of 64 chains and messages of 5 ms, which the model knows (that it predicts a gain: test_scaling_model)."""
+    config = ("--set", "run.chains=64", "--set", "run.chain_batches=2")
+    options = ("--ranks", "2", "--repeats", "1", "--steps", "200", "--emulate-ms", "5", "--out", "study")
+    done = fald("strong", "titanic", *options, *config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (one,) = record.read(tmp_path / "study" / study.FILE)
+    assert one["chain_batches"] == 2
+    assert one["messages"]["made"] == one["messages"]["predicted"]
+    # what was waited for is in the trace: less than the messages, since some of it is hidden
+    assert one["trace"]["averaging"] is None
     # nothing can be faster than the messages of one batch, one after another, less the start's
-    assert seconds[2] >= 5e-3 * (made - 1)
-    assert predicted[2] < predicted[1]
+    least = 5e-3 * (one["messages"]["made"] // 2 - 1)
+    assert one["seconds"]["sample"] >= least
+    done = fald("check", "study", "titanic", *config, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (compared,) = json.loads(done.stdout)
+    assert compared["batches"] == 2
+    assert 200 * compared["predicted"] >= 0.8 * least  # the model takes the expected number of messages
 
 
 @with_mpi
