@@ -233,7 +233,8 @@ class Mpi(Serial):
         self._comm.Abort(code)
 
     def free(self) -> None:
-        """Release the duplicates."""
+        """Release the duplicates, and the number that compiled code knows them by."""
+        _collectives.release(self.number)
         self._comm.Free()
         self._alarm.Free()
 

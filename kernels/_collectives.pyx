@@ -231,19 +231,25 @@ def bind(
 def register(uintptr_t communicator_handle):
     """Register a communicator by the address of its handle; return the number that compiled code uses for it.
 
-    A handle that is already registered keeps its number, so repeated runs in one process use no further slots.
+    A number is free again after :func:`release`.
     """
     global n_communicators
     cdef void *handle = _read_handle(communicator_handle)
     cdef int i
     for i in range(n_communicators):
-        if communicators[i] == handle:
+        if communicators[i] == NULL:
+            communicators[i] = handle
             return i
     if n_communicators == MAX_COMMUNICATORS:
-        raise RuntimeError(f"more than {MAX_COMMUNICATORS} communicators registered in one process")
+        raise RuntimeError(f"more than {MAX_COMMUNICATORS} communicators in use at once in one process")
     communicators[n_communicators] = handle
     n_communicators += 1
     return n_communicators - 1
+
+
+def release(int number):
+    """Forget a registered communicator; compiled code must not use its number any more."""
+    communicators[number] = NULL
 
 
 def addresses():

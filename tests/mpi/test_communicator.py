@@ -155,3 +155,17 @@ def test_a_users_messages_do_not_meet_ours(world):
     mpi.COMM_WORLD.Recv(received, source=(world.rank - 1) % world.size, tag=7)
     request.Wait()
     assert received[0] == (world.rank - 1) % world.size
+
+
+def test_runs_one_after_another_use_no_further_slots():
+    """A hundred communicators, none at an address of an earlier one, each released: far more than compiled code knows at once."""
+    mpi = comm.import_mpi()
+    kept, numbers = [], set()
+    for _ in range(100):
+        one = comm.connect()
+        numbers.add(getattr(one, "number", 0))
+        one.free()
+        kept.append(mpi.COMM_WORLD.Dup())
+    for duplicate in kept:
+        duplicate.Free()
+    assert len(numbers) == 1
