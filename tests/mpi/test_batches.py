@@ -1,15 +1,14 @@
 """Chains in batches, one computing while the messages of the others are under way: the same bytes, messages as planned."""
 
 import json
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from problems.ranks import run_on
 from problems.stops import asked_to_stop
 
 import fald_hpc
-from fald_hpc import batches, comm, config, engine, execute, invariance
+from fald_hpc import batches, config, engine, execute, invariance
 from fald_hpc.errors import Stopped
 from fald_hpc.failures import Divergence, GradientFailure
 
@@ -25,32 +24,6 @@ CASES = {
     "lanes": ["gaussian", "run.chains=11", "sampler.noise_sharing=0.3", "run.steps=400"],
     "lanes of clients": ["gaussian", "run.chains=3", "sampler.name=fald", "run.steps=400"],
 }
-
-
-@pytest.fixture(scope="module")
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
-@pytest.fixture
-def place(world):
-    """Return one temporary folder that all ranks know; rank 0 makes and removes it."""
-    made = tempfile.TemporaryDirectory() if world.rank == 0 else None
-    yield Path(world.share(made.name if made is not None else None))
-    world.together(None)
-    if made is not None:
-        made.cleanup()
-
-
-def run_on(world, count, cfg, folder, **more):
-    """Run a config on the first ranks of the job; all ranks call it."""
-    group = world.split(int(world.rank < count))
-    if world.rank < count:
-        execute.execute(cfg, folder, comm=group, **more)
-    group.free()
-    world.together(None)
 
 
 def manifest(folder):

@@ -13,13 +13,6 @@ from fald_hpc.kernels.collectives import PENDING_DOUBLES, allreduce, progress, s
 pytestmark = pytest.mark.mpi
 
 
-@pytest.fixture
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
 def test_all_ranks_are_seen(world):
     assert world.size == launch.read(os.environ).tasks
     assert launch.singleton_trap(os.environ, world.size) is None

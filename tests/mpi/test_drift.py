@@ -1,49 +1,16 @@
 """The drift watch under MPI: what it sums is the same on any layout, whom the ranks wait for is found, parts add up."""
 
 import json
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-from problems.stops import asked_to_stop
+from problems.ranks import run_on
 
 import fald_hpc
-from fald_hpc import comm, config, execute, invariance
-from fald_hpc.errors import Stopped
+from fald_hpc import config, invariance
 from fald_hpc.kernels.jit import DISABLED
 
 pytestmark = pytest.mark.mpi
-
-
-@pytest.fixture(scope="module")
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
-@pytest.fixture
-def place(world):
-    """Return one temporary folder that all ranks know; rank 0 makes and removes it."""
-    made = tempfile.TemporaryDirectory() if world.rank == 0 else None
-    yield Path(world.share(made.name if made is not None else None))
-    world.together(None)
-    if made is not None:
-        made.cleanup()
-
-
-def run_on(world, count, cfg, folder, stop_after=None):
-    """Run on the first ranks, perhaps to be stopped after some segments; all ranks call it."""
-    group = world.split(int(world.rank < count))
-    if world.rank < count:
-        with asked_to_stop(stop_after):
-            try:
-                execute.execute(cfg, folder, comm=group, resume=True)
-            except Stopped:
-                assert stop_after is not None
-    group.free()
-    world.together(None)
 
 
 def manifest(folder):
@@ -100,7 +67,7 @@ def test_waiting_adds_up_over_the_parts_of_a_run(world, place):
     cfg = config.load("titanic", ["run.steps=2000", "run.segment_steps=61"])
     counts = [world.size, world.size - 1, world.size]
     for count, stop in zip(counts, [2, 4, None], strict=True):
-        run_on(world, count, cfg, place / "run", stop)
+        run_on(world, count, cfg, place / "run", stop, resume=True)
     if world.rank == 0:
         parts = manifest(place / "run")["waiting"]
         assert [part["ranks"] for part in parts] == [count for count in counts if count > 1]

@@ -5,13 +5,12 @@ file. The same tests run under Open MPI and MPICH; as the serial run uses neithe
 """
 
 import json
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from problems.ranks import run_on
 
-from fald_hpc import checkpoint, comm, config, execute, invariance
+from fald_hpc import checkpoint, config, execute, invariance
 
 pytestmark = pytest.mark.mpi
 
@@ -28,34 +27,8 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
-@pytest.fixture
-def place(world):
-    """Return one temporary folder that all ranks know; rank 0 makes and removes it."""
-    made = tempfile.TemporaryDirectory() if world.rank == 0 else None
-    yield Path(world.share(made.name if made is not None else None))
-    world.together(None)
-    if made is not None:
-        made.cleanup()
-
-
 def load(source, *changes):
     return config.load(source, [f"run.steps={STEPS}", *changes])
-
-
-def run_on(world, count, cfg, folder):
-    """Run a config on the first ranks of the job; all ranks call it."""
-    group = world.split(int(world.rank < count))
-    if world.rank < count:
-        execute.execute(cfg, folder, comm=group)
-    group.free()
-    world.together(None)
 
 
 @pytest.mark.parametrize("name", list(CASES))

@@ -1,35 +1,16 @@
 """What differs between ranks and must not show: other generators, clients without rows, the number of the first rank."""
 
 import random
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fald_hpc
-from fald_hpc import comm, config, execute, invariance
+from fald_hpc import config, execute, invariance
 from fald_hpc.data import Partition
 from fald_hpc.errors import UserError
 
 pytestmark = pytest.mark.mpi
-
-
-@pytest.fixture(scope="module")
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
-@pytest.fixture
-def place(world):
-    """Return one temporary folder that all ranks know; rank 0 makes and removes it."""
-    made = tempfile.TemporaryDirectory() if world.rank == 0 else None
-    yield Path(world.share(made.name if made is not None else None))
-    world.together(None)
-    if made is not None:
-        made.cleanup()
 
 
 def alone(world):

@@ -1,14 +1,12 @@
 """Resume under MPI, bitwise: stopped by one rank, continued on another number of ranks (users.md rows 33, 36, 39)."""
 
-import tempfile
-from pathlib import Path
 
 import pytest
-from problems.stops import asked_to_stop
+from problems.ranks import run_on
 
 import fald_hpc
-from fald_hpc import comm, config, execute, invariance
-from fald_hpc.errors import Stopped, UserError
+from fald_hpc import config, execute, invariance
+from fald_hpc.errors import UserError
 
 pytestmark = pytest.mark.mpi
 
@@ -21,41 +19,8 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def world():
-    communicator = comm.connect()
-    yield communicator
-    communicator.free()
-
-
-@pytest.fixture
-def place(world):
-    """Return one temporary folder that all ranks know; rank 0 makes and removes it."""
-    made = tempfile.TemporaryDirectory() if world.rank == 0 else None
-    yield Path(world.share(made.name if made is not None else None))
-    world.together(None)
-    if made is not None:
-        made.cleanup()
-
-
 def load(source, *changes):
     return config.load(source, [f"run.steps={STEPS}", "run.segment_steps=61", *changes])
-
-
-def run_on(world, count, cfg, folder, stop_after=None, asked=0, **more):
-    """Run on the first ranks; one of them is asked to stop after some segments. Return whether the run stopped."""
-    group = world.split(int(world.rank < count))
-    stopped = False
-    if world.rank < count:
-        with asked_to_stop(stop_after if world.rank == asked else None):
-            try:
-                execute.execute(cfg, folder, comm=group, resume=True, **more)
-            except Stopped:
-                stopped = True
-    group.free()
-    flags = world.maximum([float(stopped)])
-    assert world.rank >= count or bool(flags[0]) == stopped, "all ranks must stop together"
-    return bool(flags[0])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -65,15 +30,15 @@ def test_stopped_and_resumed_on_other_ranks(world, place, case):
     counts = [world.size, max(1, world.size - 1), 1, world.size]
     for i, count in enumerate(counts):
         # the rank that is asked is another one each time
-        assert run_on(world, count, cfg, place / "parts", stop_after=2, asked=i % count), "must have been stopped"
-    assert not run_on(world, world.size, cfg, place / "parts")
+        assert run_on(world, count, cfg, place / "parts", stop_after=2, asked=i % count, resume=True), "must have been stopped"
+    assert not run_on(world, world.size, cfg, place / "parts", resume=True)
     if world.rank == 0:
         assert invariance.first_difference(place / "whole", place / "parts") is None
 
 
 def test_extension_on_other_ranks(world, place):
     run_on(world, world.size, load(*CASES["minibatch"], "run.steps=800"), place / "run")
-    run_on(world, max(1, world.size - 1), load(*CASES["minibatch"]), place / "run")
+    run_on(world, max(1, world.size - 1), load(*CASES["minibatch"]), place / "run", resume=True)
     run_on(world, 1, load(*CASES["minibatch"], "run.burn_in=80"), place / "long")
     if world.rank == 0:
         assert invariance.first_difference(place / "run", place / "long") is None
@@ -86,8 +51,8 @@ def test_chain_groups_stop_together(world, place):
     if world.size > 4:
         pytest.skip("four chains")
     run_on(world, 1, cfg.model_copy(update={"run": cfg.run.model_copy(update={"chain_groups": 1})}), place / "whole")
-    assert run_on(world, world.size, cfg, place / "parts", stop_after=3, asked=world.size - 1)
-    assert not run_on(world, world.size, cfg, place / "parts")
+    assert run_on(world, world.size, cfg, place / "parts", stop_after=3, asked=world.size - 1, resume=True)
+    assert not run_on(world, world.size, cfg, place / "parts", resume=True)
     if world.rank == 0:
         assert invariance.first_difference(place / "whole", place / "parts") is None
 
