@@ -84,9 +84,25 @@ def jit(
     # numba lets a function inherit what its first caller has set: all are given here, so that none depends on that
     options |= {"forceinline": forceinline, "_nrt": allocates, "no_cfunc_wrapper": not allocates, "no_cpython_wrapper": internal}
     try:
-        return numba.njit(cache=cache, nogil=True, error_model="numpy", **options)(function)
+        compiled = numba.njit(cache=cache, nogil=True, error_model="numpy", **options)(function)
     finally:
         numba.config.CACHE_DIR = before
+    return compiled if DISABLED else _blind_to_constants(compiled)
+
+
+def _blind_to_constants(compiled: Any) -> Any:
+    """Let a call with a constant argument use the function compiled for any number.
+
+    numba compiles a function, and all that it calls, once more for each constant that it is called with; inlining brings
+    the constant to where it matters all the same.
+    """
+    template = compiled.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return template(tuple(types.unliteral(a) for a in args), {name: types.unliteral(a) for name, a in kws.items()})
+
+    compiled.get_call_template = get_call_template
+    return compiled
 
 
 def instantiate(
@@ -96,6 +112,7 @@ def instantiate(
     cache: bool = True,
     forceinline: bool = False,
     internal: bool = False,
+    merge: bool = False,
     **functions: Any,
 ) -> Any:
     """Compile a template with some of its global names bound to given functions.
@@ -116,6 +133,9 @@ def instantiate(
         Make the instance part of its callers: worth it where it takes whole records, whose every field a call copies.
     internal : bool
         As in :func:`jit`.
+    merge : bool
+        Put the instance's statements into its callers before anything is compiled: for outer functions, which are called at
+        one place and would else be compiled on their own and then once more as part of each function around them.
     **functions
         The functions to bind, by placeholder name.
     """
@@ -128,6 +148,8 @@ def instantiate(
     bound.__module__ = template.__module__
     bound.__qualname__ = f"{template.__qualname__}_{label}"
     bound.__doc__ = template.__doc__
+    if merge and not DISABLED:
+        return jit(bound, cache=cache, internal=internal, inline="always")
     return jit(bound, cache=cache, forceinline=forceinline, internal=internal)
 
 

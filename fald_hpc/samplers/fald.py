@@ -96,7 +96,7 @@ class FALD(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.fald_parts)
-        pieces = instantiate(in_pieces, label, cache=kernels.cache, forceinline=True, internal=True, steps=steps)
-        work = instantiate(before, label, cache=kernels.cache, forceinline=True, internal=True, advance=pieces)
-        one_stage = instantiate(stage, label, cache=kernels.cache, forceinline=True, internal=True, before=work)
+        pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
+        work = instantiate(before, label, cache=kernels.cache, merge=True, advance=pieces)
+        one_stage = instantiate(stage, label, cache=kernels.cache, merge=True, before=work)
         return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)

@@ -104,17 +104,19 @@ def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo,
             kind = BOTH if averages else REFERENCE
         elif averages:
             kind = AVERAGING
-        if kind != NOTHING or not refreshes:
+        # one call in a loop: the compiler makes a copy of all that it contains for each call
+        for part in range(2 if refreshes else 1):
+            if part == 1:
+                kind = SHIFT
+            if kind == NOTHING and refreshes:
+                continue
             status, k = until_message(problem, settings, state, work, log, kind, k, event, lo, hi)
             if status != DONE:
                 return status, k
         if averages:
-            equal_at = k
+            equal_at = event + 1
             state.tally[AVERAGES] += 1
         if refreshes:
-            status, k = until_message(problem, settings, state, work, log, SHIFT, k, event, lo, hi)
-            if status != DONE:
-                return status, k
             state.tally[REFRESHES] += 1
         if averages and k >= soft_stop:
             break
@@ -180,10 +182,10 @@ class VRFALDStar(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
         if kernels.advance is not None:
             steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.vr_parts)
-        pieces = instantiate(in_pieces, label, cache=kernels.cache, forceinline=True, internal=True, steps=steps)
+        pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         at = VRFALDStar._gradients_at_reference(kernels)
         work = instantiate(
-            before, label, cache=kernels.cache, forceinline=True, internal=True, advance=pieces, gradients=at
+            before, label, cache=kernels.cache, merge=True, advance=pieces, gradients=at
         )
-        one_stage = instantiate(stage, label, cache=kernels.cache, forceinline=True, internal=True, before=work)
+        one_stage = instantiate(stage, label, cache=kernels.cache, merge=True, before=work)
         return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)

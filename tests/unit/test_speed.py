@@ -13,6 +13,7 @@ import pytest
 from fald_hpc.bench import logistics, quadratics
 from fald_hpc.bench.spread import in_turns, timed
 from fald_hpc.kernels import noise
+from fald_hpc.kernels.jit import jit
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="speed needs compiled kernels")
 on_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the margin was measured on x86-64")
@@ -71,3 +72,16 @@ def test_many_chains_cost_no_more_each_than_one():
         {str(n): lambda case=case, n=n: case.per_chain_step(max(1, 320 // n)) for n, case in cases.items()}
     )
     assert found["16"] / found["1"] <= 2.5
+
+
+def test_a_constant_argument_compiles_nothing_anew():
+    @jit(cache=False, internal=True)
+    def inner(x, n):
+        return x + n
+
+    @jit(cache=False)
+    def outer(x):
+        return inner(x, 1) + inner(x, 2) + inner(x, n=3)
+
+    assert outer(1.0) == 9.0
+    assert len(inner.signatures) == 1
