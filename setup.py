@@ -1,5 +1,7 @@
 """Packages, the folder that becomes ``fald_hpc.kernels`` and the compiled leaves; metadata lives in pyproject.toml."""
 
+from pathlib import Path
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -10,23 +12,23 @@ LEAF = {
     "libraries": ["m"],
 }
 
+HEADERS = sorted(str(path) for path in Path("kernels").glob("*.h"))
+
+
+def leaf(name: str, source: str) -> Extension:
+    """Return an extension that hands out the addresses of a C file's functions."""
+    return Extension(
+        f"fald_hpc.kernels.{name}", [f"kernels/{name}.pyx", f"kernels/{source}.c"], depends=HEADERS, **LEAF
+    )
+
+
 EXTENSIONS = [
     Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
     Extension("fald_hpc.kernels._yardsticks", ["kernels/_yardsticks.pyx"]),
-    Extension(
-        "fald_hpc.kernels._exact_sum",
-        ["kernels/_exact_sum.pyx", "kernels/exact_add.c"],
-        depends=["kernels/exact_add.h", "kernels/exact_add_call.h", "kernels/vector_width.h"],
-        **LEAF,
-    ),
-    Extension(
-        "fald_hpc.kernels._quadratic",
-        ["kernels/_quadratic.pyx", "kernels/quadratic_lanes.c"],
-        depends=[
-            f"kernels/{name}.h" for name in ("quadratic_lanes", "quadratic_lanes_call", "lanes_transpose", "vector_width")
-        ],
-        **LEAF,
-    ),
+    leaf("_exact_sum", "exact_add"),
+    leaf("_normals", "normals"),
+    leaf("_quadratic", "quadratic_lanes"),
+    leaf("_short_rows", "short_rows"),
 ]
 
 setup(

@@ -4,10 +4,9 @@ import numpy as np
 
 from benchmarks import jax_quadratic, jax_rows, jax_setup, numba_loop, numpy_loop, sgmcmcjax_peer
 from benchmarks.comparison import compare
-from fald_hpc.bench import images, logistics, problems, quadratics
+from fald_hpc.bench import images, logistics, normals, problems, quadratics
 from fald_hpc.bench.spread import WALL, timed
 from fald_hpc.bench.workbench import Case, repeated
-from fald_hpc.kernels import noise
 from fald_hpc.potentials.logistic import Logistic
 from fald_hpc.samplers.fald import FALD
 from fald_hpc.samplers.vr_fald_star import VRFALDStar
@@ -17,8 +16,8 @@ WORDS = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}
 
 def w1(setting):
     """Compare a normal with NumPy's."""
-    out, key = np.empty((256, 20)), noise.key(1)
-    ours = lambda: min(timed(lambda: noise.fill_normals(key, noise.COMMON, 0, 0, 0, out), WALL) for _ in range(20)) / out.size  # noqa: E731
+    out = np.empty((256, 20))
+    ours = lambda: min(normals.seconds_of(out, 1, WALL) for _ in range(20))  # noqa: E731
     theirs = lambda: min(timed(lambda: numpy_loop.normals(out), WALL) for _ in range(20)) / out.size  # noqa: E731
     return compare("W1", "normals", ours, {"NumPy standard_normal": (theirs, 4.0, {})}, setting.repeats, "normal")
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from fald_hpc.errors import UserError
 from fald_hpc.federation import Federation
-from fald_hpc.kernels.noise import INIT, fill_normals
+from fald_hpc.kernels.noise import INIT
+from fald_hpc.kernels.normals import fill_normals
 from fald_hpc.linalg import backward, cholesky
 from fald_hpc.mode import DENSE_LIMIT
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from fald_hpc.kernels.jit import jit, stack
-from fald_hpc.kernels.noise import COINS, fill_words_flat
+from fald_hpc.kernels.noise import COINS
+from fald_hpc.kernels.normals import fill_words_flat
 
 SHARED = -1
 """Chain number that stands for the one schedule of all chains."""

@@ -14,28 +14,8 @@ struct window {
     double anchor[BINS];
 };
 
-#if defined(__x86_64__)
-#define WIDTH 8
-#define TARGET TARGET_512
-#define NAME(f) f##_512
-#include "exact_add.h"
-#undef WIDTH
-#undef TARGET
-#undef NAME
-
-#define WIDTH 4
-#define TARGET TARGET_256
-#define NAME(f) f##_256
-#include "exact_add.h"
-#undef WIDTH
-#undef TARGET
-#undef NAME
-#endif
-
-#define WIDTH 2
-#define TARGET
-#define NAME(f) f##_128
-#include "exact_add.h"
+#define BODY "exact_add.h"
+#include "all_widths.h"
 
 /* 2^exponent for -1022 <= exponent <= 1023 */
 static double power(int64_t exponent)

@@ -1,11 +1,8 @@
-/* Exact sums over clients: one body for all vector widths, included by exact_add.c with WIDTH, TARGET and NAME as in
- * quadratic_lanes.h. The arithmetic is that of fald_hpc.kernels.exact_sum.add; since it is exact, order plays no part.
+/* Exact sums over clients: one body for all vector widths. The arithmetic is that of fald_hpc.kernels.exact_sum.add; since it
+ * is exact, order plays no part.
  */
 
-#define VECTOR NAME(vector)
-#define INTEGERS NAME(integers)
-typedef double VECTOR __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
-typedef int64_t INTEGERS __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
+#include "vector_math.h"
 
 /* Sums of the three parts, and how often a value lay outside the window, of one vector of values. */
 struct NAME(sums) {
@@ -102,6 +99,3 @@ TARGET static int64_t NAME(run)(
     }
     return outside;
 }
-
-#undef VECTOR
-#undef INTEGERS

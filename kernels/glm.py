@@ -9,16 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from fald_hpc.kernels.dot import ROWS, dot_four
-from fald_hpc.kernels.jit import fma, jit, placeholder, stack, wide_vectors
+from fald_hpc.kernels.jit import fma, jit, placeholder, stack
+from fald_hpc.kernels.short_rows import MOST, add_gradient
 
 residual = placeholder("residual")
 residuals_of = placeholder("residuals_of")
 
-LONG = 16
+LONG = MOST + 1
 """Features from which on a row is long: its dot product then fills vectors by itself."""
 
 _PIECE = 64
-_SUMS = LONG * _PIECE
 
 
 class Problem(NamedTuple):
@@ -30,7 +30,9 @@ class Problem(NamedTuple):
     offset: np.ndarray  # float64[n]: o_j
     start: np.ndarray  # int64[c + 1]: first row of each client
     prior: np.ndarray  # float64[c]: w_i/σ²
-    columns: np.ndarray  # float64[d, n]: the rows transposed where they are short, else float64[0, n]
+    columns: np.ndarray  # float64[d + 3, p]: rows side by side where they are short (fald_hpc.kernels.short_rows), else p = 0
+    place: np.ndarray  # int64[c]: first column of each client
+    family: int  # number of the residual in C; -1: it has none
 
 
 @jit(forceinline=True)
@@ -183,40 +185,11 @@ def difference(problem, i, x, y, kept, rows, out):
 
 def full_gradient(problem, i, y, kept, out):
     """Write ∇U^i(y) of local client i and keep the rows' residuals at y: float64[n]; return the rows touched."""
-    wide_vectors()
     first, last = problem.start[i], problem.start[i + 1]
     for j in range(y.size):
         out[j] = problem.prior[i] * y[j]
-    if problem.columns.shape[0] > 0:
-        # short rows: side by side in vectors, each with the dot product of a minibatch's rows, so that what is kept
-        # equals what a step at the same point computes
-        sums = stack(np.float64, _SUMS)
-        for j in range(y.size * _PIECE):
-            sums[j] = 0.0
-        for begin in range(first, last, _PIECE):
-            m = min(_PIECE, last - begin)
-            eta = kept[begin : begin + m]
-            for r in range(m):
-                eta[r] = 0.0
-            for j in range(y.size):
-                column = problem.columns[j, begin : begin + m]
-                for r in range(m):
-                    eta[r] = fma(column[r], y[j], eta[r])
-            for r in range(m):
-                eta[r] = problem.weight[begin + r] * residual(eta[r] + problem.offset[begin + r], problem.target[begin + r])
-            for j in range(y.size):
-                column = problem.columns[j, begin : begin + m]
-                part = sums[j * _PIECE : j * _PIECE + m]
-                for r in range(m):
-                    part[r] = fma(eta[r], column[r], part[r])
-        for j in range(y.size):
-            # halves on halves: a fixed order, and a short chain of additions
-            half = _PIECE // 2
-            while half > 0:
-                for r in range(half):
-                    sums[j * _PIECE + r] += sums[j * _PIECE + half + r]
-                half //= 2
-            out[j] += sums[j * _PIECE]
+    if problem.columns.shape[1] > 0:
+        add_gradient(problem, i, y, kept, out)
         return last - first
     for row in range(first, last):
         eta_row = predictor(problem.rows, row, y) + problem.offset[row]

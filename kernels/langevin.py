@@ -2,7 +2,8 @@
 
 from fald_hpc.kernels.jit import fma, jit, placeholder
 from fald_hpc.kernels.minibatch import choose, n_words
-from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET, fill_normals, fill_words_flat
+from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET
+from fald_hpc.kernels.normals import fill_normals, fill_words_flat
 from fald_hpc.kernels.state import ROWS_TOUCHED
 
 SHORT_BATCH = 16

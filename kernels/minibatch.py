@@ -3,7 +3,8 @@
 import numpy as np
 
 from fald_hpc.kernels.jit import jit
-from fald_hpc.kernels.noise import SUBSET, fill_words
+from fald_hpc.kernels.noise import SUBSET
+from fald_hpc.kernels.normals import fill_words
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

@@ -6,12 +6,14 @@ state exists, streams cannot collide, and a draw does not depend on which rank c
 
 Counter, from the lowest bit (``LAYOUT_VERSION`` 1): step 40, coordinate block 24, client 20, chain 16, purpose 8,
 version 8. A block holds two normals (Box-Muller with a 53-bit radius) or two 64-bit words.
+
+Here is one draw at a time; :mod:`fald_hpc.kernels.normals` makes many at once, with the same bits.
 """
 
 import numpy as np
 
 from fald_hpc.kernels.elementary import cos_sin_turn, log
-from fald_hpc.kernels.jit import flatten, jit, stack, swap_halves, wide_vectors
+from fald_hpc.kernels.jit import jit, swap_halves
 
 LAYOUT_VERSION = 1
 COMMON, PRIVATE, COINS, SUBSET, INIT, PARTITION, CHECK = range(1, 8)
@@ -27,8 +29,6 @@ _W0 = np.uint64(0x9E3779B9)
 _W1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-CHUNK = 512
-"""Blocks computed at a time: four vectors of them stay in the first-level cache."""
 
 
 def key(seed: int) -> np.uint64:
@@ -106,56 +106,6 @@ def words(key, purpose, chain, client, step, block):
     return philox_words(step & _LOW, c1, c2, c3, key & _LOW, key >> _32)
 
 
-@jit
-def addresses(k0, n_blocks, first, shift, steps, blocks):
-    """Write step and block of consecutive blocks, numbered row by row with ``n_blocks`` a step, from ``first`` on.
-
-    Each is written 2^shift times in a row.
-    """
-    row = first // n_blocks
-    start = np.uint64(first - row * n_blocks)
-    step0 = np.uint64(k0 + row)
-    n = np.uint64(n_blocks)
-    if n_blocks == 1:
-        for i in range(steps.size):
-            steps[i] = step0 + (np.uint64(i) >> shift)
-            blocks[i] = np.uint64(0)
-    elif n_blocks < CHUNK:
-        # index // n without a division, which would stop the vectoriser: exact while index·n < 2^32
-        reciprocal = ((np.uint64(1) << _32) + n - np.uint64(1)) // n
-        for i in range(steps.size):
-            index = start + (np.uint64(i) >> shift)
-            # the masks let the compiler use the 32-bit multiplier, the only one that vectors have on all processors
-            quotient = ((index & _LOW) * (reciprocal & _LOW)) >> _32
-            steps[i] = step0 + quotient
-            blocks[i] = index - (quotient & _LOW) * (n & _LOW)
-    else:
-        # a piece is not longer than a row
-        for i in range(steps.size):
-            index = start + (np.uint64(i) >> shift)
-            next_row = index >= n
-            steps[i] = step0 + np.uint64(1) if next_row else step0
-            blocks[i] = index - n if next_row else index
-
-
-@jit
-def _generate(key, c2, c3, first_words, second_words):
-    """Replace steps and blocks by the two words at their addresses."""
-    wide_vectors()
-    low, high = key & _LOW, key >> _32
-    for i in range(first_words.size):
-        step = first_words[i]
-        c1 = (step >> _32) | (second_words[i] << np.uint64(8))
-        first_words[i], second_words[i] = philox_words(step & _LOW, c1, c2, c3, low, high)
-
-
-@jit
-def _blocks(key, c2, c3, k0, n_blocks, first, first_words, second_words):
-    """Fill the words of consecutive blocks, numbered as in :func:`addresses`."""
-    addresses(k0, n_blocks, first, np.uint64(0), first_words, second_words)
-    _generate(key, c2, c3, first_words, second_words)
-
-
 @jit(forceinline=True)
 def box_muller(first, second):
     """Return two independent normals from two 64-bit words (radius from 53 bits of the first)."""
@@ -163,95 +113,3 @@ def box_muller(first, second):
     radius = np.sqrt(-2.0 * log(uniform))
     c, s = cos_sin_turn(second)
     return radius * c, radius * s
-
-
-@jit(forceinline=True)
-def _padded(m):
-    """Return m rounded up to whole vectors: what is left over would be computed one by one, as slowly as a vector."""
-    return (m + 7) & -8
-
-
-@jit
-def transform(first_words, second_words, x, y):
-    """Turn words into normals; loops of their own for each stage are what the vectoriser handles best."""
-    for i in range(x.size):
-        x[i], y[i] = box_muller(first_words[i], second_words[i])
-
-
-@jit
-def _interleave(x, y, out):
-    """Write x[0], y[0], x[1], y[1], ..."""
-    for i in range(x.size):
-        out[2 * i] = x[i]
-        out[2 * i + 1] = y[i]
-
-
-@jit
-def fill_normals(key, purpose, chain, client, k0, out):
-    """Fill an array with normals: row r holds coordinates 0..d-1 of step k0 + r.
-
-    Parameters
-    ----------
-    key, purpose, chain, client
-        As in :func:`words`.
-    k0 : int
-        Step of the first row.
-    out : float64[t, d]
-        C-contiguous; coordinates 2j and 2j+1 come from block j.
-    """
-    t, d = out.shape
-    c2, c3 = high_counter(purpose, chain, client)
-    n_blocks = (d + 1) // 2
-    first_words, second_words = stack(np.uint64, CHUNK), stack(np.uint64, CHUNK)
-    x, y = stack(np.float64, CHUNK), stack(np.float64, CHUNK)
-    flat = flatten(out)
-    total = t * n_blocks
-    for first in range(0, total, CHUNK):
-        m = min(CHUNK, total - first)
-        p = _padded(m)
-        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
-        transform(first_words[:p], second_words[:p], x[:p], y[:p])
-        if d == 2 * n_blocks:
-            _interleave(x[:m], y[:m], flat[2 * first : 2 * (first + m)])
-        else:
-            # an odd row ends with the first normal of its last block
-            row = first // n_blocks
-            block = first - row * n_blocks
-            for i in range(m):
-                flat[row * d + 2 * block] = x[i]
-                block += 1
-                if block == n_blocks:
-                    block = 0
-                    row += 1
-                else:
-                    flat[row * d + 2 * block - 1] = y[i]
-
-
-@jit
-def fill_words(key, purpose, chain, client, k0, out):
-    """Fill an array with random words: row r holds the words of blocks 0..nb-1 of step k0 + r.
-
-    Parameters
-    ----------
-    key, purpose, chain, client, k0
-        As in :func:`fill_normals`.
-    out : uint64[t, 2 nb]
-        C-contiguous.
-    """
-    fill_words_flat(key, purpose, chain, client, k0, out.shape[1] // 2, flatten(out))
-
-
-@jit
-def fill_words_flat(key, purpose, chain, client, k0, n_blocks, flat):
-    """Do the work of :func:`fill_words` on one row after another: uint64[t · 2 nb]."""
-    if n_blocks == 0:
-        return
-    t = flat.size // (2 * n_blocks)
-    c2, c3 = high_counter(purpose, chain, client)
-    first_words, second_words = stack(np.uint64, CHUNK), stack(np.uint64, CHUNK)
-    total = t * n_blocks
-    for first in range(0, total, CHUNK):
-        m = min(CHUNK, total - first)
-        p = _padded(m)
-        _blocks(key, c2, c3, k0, n_blocks, first, first_words[:p], second_words[:p])
-        _interleave(first_words[:m], second_words[:m], flat[2 * first : 2 * (first + m)])

@@ -13,7 +13,7 @@ from fald_hpc.kernels.collectives import pointer
 from fald_hpc.kernels.jit import DISABLED, jit, placeholder
 from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.noise import COMMON, PRIVATE
-from fald_hpc.kernels.noise_lanes import LANES, fill_normals_lanes
+from fald_hpc.kernels.normals import LANES, fill_normals_lanes
 
 FEWEST_CHAINS = 4
 """Chains of a run from which on the lanes are chains: a vector of which half is used is as fast as anything else."""

@@ -15,47 +15,10 @@
 /* dimensions up to which a lane stays in registers; GROUPS of eight lanes then take their steps together */
 #define SMALL 4
 
-#if defined(__x86_64__)
-#define WIDTH 8
 #define BLOCK 10
-#define GROUPS 4
-#define TARGET TARGET_512
-#define NAME(f) f##_512
-#define ALL _mm512_set1_pd
-#define FUSED _mm512_fmadd_pd
-#include "quadratic_lanes.h"
-#undef WIDTH
-#undef BLOCK
-#undef GROUPS
-#undef TARGET
-#undef NAME
-#undef ALL
-#undef FUSED
-
-#define WIDTH 4
-#define BLOCK 10
-#define GROUPS 2
-#define TARGET TARGET_256
-#define NAME(f) f##_256
-#define ALL _mm256_set1_pd
-#define FUSED _mm256_fmadd_pd
-#include "quadratic_lanes.h"
-#undef WIDTH
-#undef BLOCK
-#undef GROUPS
-#undef TARGET
-#undef NAME
-#undef ALL
-#undef FUSED
-#endif
-
-/* any processor: where it has no fused multiply-add, the C library computes the same, slowly */
-#define WIDTH 2
-#define BLOCK 10
-#define GROUPS 1
-#define TARGET
-#define NAME(f) f##_128
-#include "quadratic_lanes.h"
+#define GROUPS (WIDTH / 2)
+#define BODY "quadratic_lanes.h"
+#include "all_widths.h"
 
 /* vectors that straddle two lines of the cache take twice as long to load */
 static double *aligned(double *scratch)

@@ -1,39 +1,10 @@
 /* The Langevin steps of eight chains, or eight clients, side by side: one body for all vector widths.
  *
- * Included by quadratic_lanes.c once for each variant, with
- *   WIDTH   doubles in a vector (a divisor of LANES)
- *   TARGET  the function attribute that lets the compiler use such vectors
- *   NAME(f) f with a suffix for the variant
- *
  * Every lane does exactly what fald_hpc.potentials.gaussian and fald_hpc.kernels.langevin do for one chain and client:
  * the same operations in the same order, multiply-adds fused where those are fused and nowhere else.
  */
 
-#define VECTOR NAME(vector)
-typedef double VECTOR __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
-
-INLINE VECTOR NAME(all)(double x)
-{
-#ifdef ALL
-    return (VECTOR)ALL(x);
-#else
-    VECTOR r;
-    UNROLL for (int l = 0; l < WIDTH; ++l) r[l] = x;
-    return r;
-#endif
-}
-
-/* a b + c with one rounding. */
-INLINE VECTOR NAME(fused)(VECTOR a, VECTOR b, VECTOR c)
-{
-#ifdef FUSED
-    return (VECTOR)FUSED(a, b, c);
-#else
-    VECTOR r;
-    UNROLL for (int l = 0; l < WIDTH; ++l) r[l] = __builtin_fma(a[l], b[l], c[l]);
-    return r;
-#endif
-}
+#include "vector_math.h"
 
 /* Rows 0..n-1 of out = H v. Each row is one chain of additions over k, so n of them keep the units busy. */
 INLINE void NAME(rows)(const int n, const int by_clients, int64_t d, const double *h, const double *v, double *out)
@@ -282,5 +253,3 @@ TARGET static void NAME(gradients)(const struct quadratic *q, double *out, int64
         NAME(scatter)(g, out_stride, part.n, q->d, out + at * out_stride);
     }
 }
-
-#undef VECTOR

@@ -10,7 +10,7 @@ import numpy as np
 from fald_hpc.kernels import aligned
 from fald_hpc.kernels.collectives import PENDING_DOUBLES
 from fald_hpc.kernels.exact_sum import BINS
-from fald_hpc.kernels.noise_lanes import LANES
+from fald_hpc.kernels.normals import LANES
 
 VERSION = 2
 """Of what a checkpoint holds; raised with every change, so that an older one is refused in a sentence."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from fald_hpc.data import builtin
 from fald_hpc.data.clients import Clients
-from fald_hpc.kernels import noise
+from fald_hpc.kernels import noise, normals
 
 SEED = 20
 
@@ -25,7 +25,7 @@ def gaussian(b: int, d: int) -> tuple[Clients, np.ndarray, float]:
 def rows(n: int, p: int, stream: int) -> np.ndarray:
     """Return normals: float64[n, p]."""
     out = np.empty((n, p))
-    noise.fill_normals(noise.key(SEED), noise.CHECK, stream, 0, 0, out)
+    normals.fill_normals(noise.key(SEED), noise.CHECK, stream, 0, 0, out)
     return out
 
 

@@ -19,9 +19,10 @@ _ROUNDS = 16  # of rejection; a round fails with probability < 0.05
 def words(seed: int, attempt: int, stream: int, n: int, kind: int = _WORDS) -> NDArray[np.uint64]:
     """Return n random 64-bit words."""
     from fald_hpc.kernels import noise
+    from fald_hpc.kernels.normals import fill_words
 
     out = np.empty(((n + 1) // 2, 2), np.uint64)
-    noise.fill_words(noise.key(seed), noise.PARTITION, attempt * _KINDS + kind, stream, 0, out)
+    fill_words(noise.key(seed), noise.PARTITION, attempt * _KINDS + kind, stream, 0, out)
     return out.reshape(-1)[:n]
 
 
@@ -33,9 +34,10 @@ def uniforms(seed: int, attempt: int, stream: int, n: int, kind: int = _UNIFORMS
 def normals(seed: int, attempt: int, stream: int, n: int) -> NDArray[np.float64]:
     """Return n standard normals."""
     from fald_hpc.kernels import noise
+    from fald_hpc.kernels.normals import fill_normals
 
     out = np.empty(((n + 1) // 2, 2))
-    noise.fill_normals(noise.key(seed), noise.PARTITION, attempt * _KINDS + _NORMALS, stream, 0, out)
+    fill_normals(noise.key(seed), noise.PARTITION, attempt * _KINDS + _NORMALS, stream, 0, out)
     return out.reshape(-1)[:n]
 
 

@@ -14,7 +14,7 @@ from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
 from fald_hpc.kernels import aligned, quadratic
 from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit
-from fald_hpc.kernels.noise_lanes import LANES
+from fald_hpc.kernels.normals import LANES
 from fald_hpc.potentials.base import Kernels, Potential
 
 

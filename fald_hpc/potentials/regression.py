@@ -8,7 +8,7 @@ import numpy as np
 
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
-from fald_hpc.kernels import glm
+from fald_hpc.kernels import glm, short_rows
 from fald_hpc.kernels.jit import instantiate, jit
 from fald_hpc.potentials.base import Kernels, Potential, check_scale
 
@@ -107,15 +107,17 @@ class Regression(Potential):
         ones = [np.ones(n) for n in counts]
         weight = [o if c.weights is None else c.weights for c, o in zip(clients, ones, strict=True)]
         offset = [0.0 * o if c.offset is None else c.offset for c, o in zip(clients, ones, strict=True)]
-        return glm.Problem(
-            rows=rows,
-            target=np.concatenate([client.target for client in clients]).astype(np.float64),
-            weight=np.concatenate(weight).astype(np.float64) * self.likelihood_factor(),
-            offset=np.concatenate(offset).astype(np.float64),
-            start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            prior=np.ascontiguousarray(shares, np.float64) / self.prior_scale**2,
-            columns=np.ascontiguousarray((rows if rows.shape[1] < glm.LONG else rows[:, :0]).T),
-        )
+        of_rows = {
+            "rows": rows,
+            "weight": np.concatenate(weight).astype(np.float64) * self.likelihood_factor(),
+            "offset": np.concatenate(offset).astype(np.float64),
+            "target": np.concatenate([client.target for client in clients]).astype(np.float64),
+            "start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        }
+        family = short_rows.FAMILIES.get(self.name, short_rows.NONE)
+        columns, place = short_rows.side_by_side(**of_rows, family=family)
+        prior = np.ascontiguousarray(shares, np.float64) / self.prior_scale**2
+        return glm.Problem(**of_rows, prior=prior, columns=columns, place=place, family=family)
 
     def kept_size(self, n_rows: int) -> int:
         """Return one residual a row."""

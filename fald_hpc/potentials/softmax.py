@@ -29,7 +29,9 @@ class Problem(NamedTuple):
     offset: np.ndarray  # float64[n]
     start: np.ndarray  # int64[c + 1]
     prior: np.ndarray  # float64[c]
-    columns: np.ndarray  # float64[p or 0, n]
+    columns: np.ndarray  # float64[p + 3, 0]
+    place: np.ndarray  # int64[c]
+    family: int
     factors: np.ndarray  # float64[4, K]
 
 

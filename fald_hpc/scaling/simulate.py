@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fald_hpc.kernels.noise import CHECK, fill_normals, fill_words
+from fald_hpc.kernels.noise import CHECK
+from fald_hpc.kernels.normals import fill_normals, fill_words
 from fald_hpc.scaling.costs import Costs
 from fald_hpc.scaling.network import Cluster
 from fald_hpc.scaling.schedule import Events

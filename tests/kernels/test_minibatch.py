@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fald_hpc.kernels import minibatch, noise
+from fald_hpc.kernels import minibatch, noise, normals
 
 KEY = noise.key(77)
 
@@ -118,7 +118,7 @@ def test_scaled_index_is_exact():
 def test_scratch_is_left_clean():
     for n, m in ((60, 20), (60, 50), (60, 5)):
         words = np.empty((1, minibatch.n_words(n, m)), np.uint64)
-        noise.fill_words(KEY, noise.SUBSET, 0, 0, 3, words)
+        normals.fill_words(KEY, noise.SUBSET, 0, 0, 3, words)
         mark = np.zeros(n, np.uint8)
         out = np.empty(m, np.int64)
         minibatch.choose(words[0], n, m, mark, out)

@@ -5,7 +5,7 @@ import pytest
 import randomgen
 from scipy import special, stats
 
-from fald_hpc.kernels import noise
+from fald_hpc.kernels import noise, normals
 
 KEY = noise.key(20240607)
 
@@ -13,7 +13,7 @@ KEY = noise.key(20240607)
 def ranked(purpose, chain, client, k0, t, d, key=KEY):
     """Draw the normals of t steps and d coordinates at an address."""
     out = np.empty((t, d))
-    noise.fill_normals(key, purpose, chain, client, k0, out)
+    normals.fill_normals(key, purpose, chain, client, k0, out)
     return out
 
 
@@ -99,7 +99,7 @@ def test_fill_words_equals_single_words(n_blocks):
     t = max(3, min(700, 3000 // n_blocks))
     k0 = 2**32 - 2  # the rows cross the boundary of the low step word
     out = np.empty((t, 2 * n_blocks), np.uint64)
-    noise.fill_words(KEY, noise.CHECK, 9, 5, k0, out)
+    normals.fill_words(KEY, noise.CHECK, 9, 5, k0, out)
     rows = sorted({0, 1, 2, t // 2, t - 1})
     blocks = {b for b in (0, 1, 255, 510, 511, 512, 513, 1023, n_blocks // 2) if b < n_blocks}
     blocks |= set(range(max(0, n_blocks - 40), n_blocks)) | set(range(0, n_blocks, max(1, n_blocks // 50)))
@@ -130,7 +130,7 @@ def test_normals_depend_on_their_address_alone(d):
 def test_normals_of_the_box_muller_formula():
     """Against the plain formula in extended precision: radius from the first word's 53 bits, angle from the second."""
     a = np.empty((3000, 2), np.uint64)
-    noise.fill_words(KEY, noise.CHECK, 0, 0, 0, a)
+    normals.fill_words(KEY, noise.CHECK, 0, 0, 0, a)
     z = ranked(noise.CHECK, 0, 0, 0, 3000, 2)
     uniform = ((a[:, 0] >> np.uint64(11)).astype(np.longdouble) + 1) / np.longdouble(2**53)
     radius = np.sqrt(-2 * np.log(uniform))
@@ -164,7 +164,7 @@ def test_a_hundred_million_normals():
     largest = 0.0
     out = np.empty((t, d))
     for chunk in range(chunks):
-        noise.fill_normals(KEY, noise.PRIVATE, chunk % 3, chunk % 5, 10_000 * chunk, out)
+        normals.fill_normals(KEY, noise.PRIVATE, chunk % 3, chunk % 5, 10_000 * chunk, out)
         z = out.ravel()
         u = special.ndtr(z)
         u *= bins
@@ -244,7 +244,7 @@ def test_uniformity_of_words_by_bit():
     """Each of the 64 bits of both words is fair, and adjacent bits are independent, to 5 standard errors."""
     n = 200_000
     out = np.empty((n, 2), np.uint64)
-    noise.fill_words(KEY, noise.SUBSET, 1, 1, 0, out)
+    normals.fill_words(KEY, noise.SUBSET, 1, 1, 0, out)
     bits = (out[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     signs = 2.0 * bits.reshape(n, 128) - 1
     assert np.max(np.abs(signs.mean(axis=0))) < 5 / np.sqrt(n)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fald_hpc.kernels import _quadratic, noise, noise_lanes, quadratic
+from fald_hpc.kernels import _quadratic, noise, quadratic
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.langevin import local_steps
@@ -128,16 +128,3 @@ def test_all_vector_widths_give_the_same_bytes():
             assert not np.array_equal(x[:n], arrays[-1][:n])
             assert np.array_equal(x[n:], arrays[-1][n:])
         assert len(set(results)) == 1, (d, t, n, by_clients, has_reference)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5, 20, 129])
-@pytest.mark.parametrize("over", ["chains", "clients"])
-def test_normals_in_lanes_are_those_of_their_streams(d, over):
-    for t, k0 in ((1, 0), (100, 2**32 - 50)):
-        lanes = np.empty((t, d, 8))
-        step = (1, 0) if over == "chains" else (0, 1)
-        noise_lanes.fill_normals_lanes(KEY, noise.PRIVATE, 4090, 30, *step, k0, lanes)
-        for lane in range(8):
-            single = np.empty((t, d))
-            noise.fill_normals(KEY, noise.PRIVATE, 4090 + lane * step[0], 30 + lane * step[1], k0, single)
-            assert single.tobytes() == np.ascontiguousarray(lanes[:, :, lane]).tobytes()

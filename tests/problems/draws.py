@@ -5,7 +5,7 @@ What the addresses of the draws are is the package's own choice; that they are g
 
 import numpy as np
 
-from fald_hpc.kernels import coins, minibatch, noise
+from fald_hpc.kernels import coins, minibatch, noise, normals
 
 
 class CounterDraws:
@@ -27,7 +27,7 @@ class CounterDraws:
 
     def _normals(self, purpose, client, k):
         out = np.empty((1, self.d))
-        noise.fill_normals(self.key, purpose, self.chain, client, k, out)
+        normals.fill_normals(self.key, purpose, self.chain, client, k, out)
         return out[0]
 
     def common(self, k):
