@@ -27,6 +27,30 @@ TARGET_512 static inline __attribute__((always_inline)) void transpose_8(__m512d
     r[7] = _mm512_shuffle_f64x2(b3, b7, 0xdd);
 }
 
+/* The first n numbers of eight, none where n <= 0. */
+static inline __attribute__((always_inline)) __mmask8 first_of(int64_t n)
+{
+    return (__mmask8)(n >= 8 ? 0xff : n <= 0 ? 0 : 0xff >> (8 - n));
+}
+
+/* x[2][8] = the n <= 8 pairs that lie one behind the other; zeros in the other lanes. */
+TARGET_512 static inline __attribute__((always_inline)) void pairs_to_lanes(const double *from, int64_t n, double *x)
+{
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+    const __m512d a = _mm512_maskz_loadu_pd(first_of(2 * n), from), b = _mm512_maskz_loadu_pd(first_of(2 * n - 8), from + 8);
+    _mm512_storeu_pd(x, _mm512_permutex2var_pd(a, even, b));
+    _mm512_storeu_pd(x + 8, _mm512_permutex2var_pd(a, odd, b));
+}
+
+/* The inverse. */
+TARGET_512 static inline __attribute__((always_inline)) void lanes_to_pairs(const double *x, int64_t n, double *to)
+{
+    const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    const __m512d a = _mm512_loadu_pd(x), b = _mm512_loadu_pd(x + 8);
+    _mm512_mask_storeu_pd(to, first_of(2 * n), _mm512_permutex2var_pd(a, low, b));
+    _mm512_mask_storeu_pd(to + 8, first_of(2 * n - 8), _mm512_permutex2var_pd(a, high, b));
+}
+
 /* x[d][8] = the n <= 8 rows from + l stride of d numbers; zeros in the other lanes. */
 TARGET_512 static inline __attribute__((always_inline)) void rows_to_lanes(
     const double *from, int64_t stride, int64_t n, int64_t d, double *x)

@@ -144,7 +144,11 @@ INLINE void NAME(gather)(const double *from, int64_t stride, int64_t n, int64_t 
 {
     for (int64_t first = 0; first < n; first += LANES, from += LANES * stride, x += LANES * d) {
 #if WIDTH == 8
-        if (d > SMALL) {
+        if (d == 2 && stride == 2) {
+            pairs_to_lanes(from, n - first, x);
+            continue;
+        }
+        if (d > 2) {
             rows_to_lanes(from, stride, n - first, d, x);
             continue;
         }
@@ -158,7 +162,11 @@ INLINE void NAME(scatter)(const double *x, int64_t stride, int64_t n, int64_t d,
 {
     for (int64_t first = 0; first < n; first += LANES, to += LANES * stride, x += LANES * d) {
 #if WIDTH == 8
-        if (d > SMALL) {
+        if (d == 2 && stride == 2) {
+            lanes_to_pairs(x, n - first, to);
+            continue;
+        }
+        if (d > 2) {
             lanes_to_rows(x, stride, n - first, d, to);
             continue;
         }
@@ -239,8 +247,35 @@ INLINE void NAME(products)(const int by_clients, const struct quadratic *q, cons
     }
 }
 
+/* The same for clients and d <= SMALL at one point for all, with everything in registers. */
+INLINE void NAME(small_products)(const int d, const struct quadratic *q, double *out, int64_t half)
+{
+    VECTOR v[SMALL], sum[SMALL];
+    UNROLL for (int k = 0; k < d; ++k) v[k] = NAME(all)(q->x[k]) - *(const VECTOR *)(q->origin + k * LANES + half);
+    UNROLL for (int j = 0; j < d; ++j) sum[j] = NAME(all)(0.0);
+    UNROLL for (int k = 0; k < d; ++k)
+        UNROLL for (int j = 0; j < d; ++j)
+            sum[j] = NAME(fused)(*(const VECTOR *)(q->precision + (k * d + j) * LANES + half), v[k], sum[j]);
+    UNROLL for (int j = 0; j < d; ++j) *(VECTOR *)(out + j * LANES + half) = sum[j];
+}
+
+INLINE void NAME(small_gradients)(const int d, const struct quadratic *q, double *out, int64_t out_stride)
+{
+    double g[SMALL * LANES];
+    for (int64_t at = 0; at < q->n; at += LANES) {
+        const struct quadratic part = NAME(part)(q, at, q->n - at < LANES ? q->n - at : LANES);
+        for (int64_t half = 0; half < LANES && half < part.n; half += WIDTH) NAME(small_products)(d, &part, g, half);
+        NAME(scatter)(g, out_stride, part.n, d, out + at * out_stride);
+    }
+}
+
 TARGET static void NAME(gradients)(const struct quadratic *q, double *out, int64_t out_stride)
 {
+    if (q->by_clients && q->stride == 0) switch (q->d) {
+#define CASE(D) case D: NAME(small_gradients)(D, q, out, out_stride); return;
+        CASE(1) CASE(2) CASE(3) CASE(4)
+#undef CASE
+    }
     double *x = q->scratch, *v = x + q->d * LANES, *g = v + q->d * LANES;
     for (int64_t at = 0; at < q->n; at += LANES) {
         const struct quadratic part = NAME(part)(q, at, q->n - at < LANES ? q->n - at : LANES);

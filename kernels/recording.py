@@ -1,11 +1,16 @@
 """Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
 
+import numpy as np
+
 from fald_hpc.kernels.averaging import exchange, finish
-from fald_hpc.kernels.jit import fma, jit
+from fald_hpc.kernels.jit import flatten, fma, jit, stack
 from fald_hpc.kernels.state import AVERAGING, DONE, MESSAGES
 
 ALL, EACH = 1024, 16
 """Averagings of a chain whose distances are measured: the first so many, then one in so many."""
+
+EIGHT = 8
+"""Numbers of a vector."""
 
 
 @jit(internal=True)
@@ -16,7 +21,7 @@ def copy(values, lo, hi, out):
             out[s, j] = values[s, j]
 
 
-@jit(internal=True)
+@jit(forceinline=True, internal=True)
 def record(settings, values, after, lo, hi, log):
     """Append values[lo:hi]: float64[s, d] to the log's records unless iteration ``after`` is in burn-in."""
     if after > settings.burn_in:
@@ -80,6 +85,30 @@ def stand_apart(state, lo, hi, log):
 
 
 @jit(internal=True)
+def give_to_all(mean, lo, hi, theta):
+    """Copy rows lo..hi-1 of mean: float64[s, d] to every client's parameters theta: float64[c, s, d]."""
+    c, s, d = theta.shape
+    source, target = flatten(mean), flatten(theta)
+    row, n = s * d, (hi - lo) * d
+    if n < row or not (n == 1 or n == 2 or n == 4 or n == 8):
+        for i in range(c):
+            place = i * row + lo * d
+            for j in range(n):
+                target[place + j] = source[lo * d + j]
+        return
+    # short rows, one behind the other: eight numbers at a time, which the compiler stores as vectors
+    pattern = stack(np.float64, EIGHT)
+    for j in range(EIGHT):
+        pattern[j] = source[j & (n - 1)]
+    whole = c * n & -EIGHT
+    for first in range(0, whole, EIGHT):
+        for j in range(EIGHT):
+            target[first + j] = pattern[j]
+    for j in range(whole, c * n):
+        target[j] = pattern[j & (n - 1)]
+
+
+@jit(internal=True)
 def averaged(settings, state, work, after, lo, hi, log):
     """Take the means of the last message as every client's parameter and record them; ``after`` = k + 1."""
     finish(settings, work, 0, lo, hi, state.mean)
@@ -87,7 +116,5 @@ def averaged(settings, state, work, after, lo, hi, log):
         stand_apart(state, lo, hi, log)
     for s in range(lo, hi):
         state.averaged_at[s] = after
-        for i in range(state.theta.shape[0]):
-            for j in range(state.theta.shape[2]):
-                state.theta[i, s, j] = state.mean[s, j]
+    give_to_all(state.mean, lo, hi, state.theta)
     record(settings, state.mean, after, lo, hi, log)

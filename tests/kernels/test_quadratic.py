@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fald_hpc.kernels import _quadratic, noise, quadratic
+from fald_hpc.kernels import _quadratic, noise, quadratic, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.langevin import local_steps
@@ -25,6 +25,9 @@ for sampler, module, parts, bound in (
     one = instantiate(module.estimate, f"test_{sampler}", cache=False, forceinline=True, **bound)
     plain = instantiate(local_steps, f"test_{sampler}", cache=False, estimate=one)
     STEPS[sampler] = {"plain": plain, "chains": parts["chain_lanes"], "clients": parts["client_lanes"]}
+
+PLAIN_GRADIENTS = instantiate(refresh.full_gradients, "test", cache=False, full_gradient=_DENSE.full_gradient)
+FULL_GRADIENTS = instantiate(quadratic.full_gradients, "test", cache=False, plain=PLAIN_GRADIENTS)
 
 
 def settings(clients, tau, first_chain=0, step_size=0.01):
@@ -105,6 +108,44 @@ def test_a_chain_alone_equals_the_same_chain_among_sixteen(sampler):
         for way in STEPS[sampler]:
             alone = moved(sampler, way, 4, 16, 20, 0.5, 0, 30, first=4090, chosen=chain)
             assert alone[:, 0].tobytes() == together[:, chain].tobytes(), (chain, way)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 20])
+@pytest.mark.parametrize(("c", "s"), [(3, 4), (4, 1), (8, 1), (13, 3), (33, 1), (5, 11)])
+def test_full_gradients_of_a_refresh_equal_plain_ones(c, s, d):
+    """Lanes of clients at one reference, of chains at one client; padded ones too."""
+    rng = np.random.default_rng(c * d)
+    state, given = records.new_state(c, s, d, 0), problem(c, d)
+    state.reference[:] = rng.normal(size=(s, d))
+    none = np.zeros(c, np.int64)
+    found = []
+    for gradients in (PLAIN_GRADIENTS, FULL_GRADIENTS):
+        work = records.new_work(s, d, none, none, 0, lanes=True)
+        gradients(given, settings(c, 1.0)._replace(side_by_side=s), state, work, 0, 0, s)
+        found.append(work.gradient.tobytes())
+        assert np.all(work.gradient != 0.0)
+    assert found[0] == found[1]
+
+
+def test_all_vector_widths_give_the_same_full_gradients():
+    pointer, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+    function = ctypes.CFUNCTYPE(None, *[pointer] * 5, *[number] * 5)(_quadratic.gradients_address())
+    rng = np.random.default_rng(0)
+    for d, n, by_clients in itertools.product((1, 2, 3, 4, 7), (1, 5, 8, 9, 33), (0, 1)):
+        given = problem(n, d)
+        precision, mean = (given.precision_lanes, given.mean_lanes) if by_clients else (given.precision, given.mean)
+        points, scratch = rng.normal(size=(1 if by_clients else n, d)), np.zeros((4 * d + 1, 8))
+        results = []
+        for width in (0, 2, 4, 8):
+            out = np.full((n + 1, d), np.pi)
+            arrays = [a.ctypes.data_as(pointer) for a in (precision, mean, points, out, scratch)]
+            function(*arrays, d, n, 0 if by_clients else d, d, by_clients | width << 8)
+            assert np.all(out[n] == np.pi)
+            results.append(out[:n].tobytes())
+        assert len(set(results)) == 1, (d, n, by_clients)
+        one = problem(n, d).precision[0] @ (points[0] - given.mean[0])
+        # d products and additions of numbers of order one, each rounded
+        assert np.allclose(out[0], one, rtol=0, atol=1e-14 * d)
 
 
 def test_all_vector_widths_give_the_same_bytes():
