@@ -191,10 +191,21 @@ def full_gradient(problem, i, y, kept, out):
     if problem.columns.shape[1] > 0:
         add_gradient(problem, i, y, kept, out)
         return last - first
-    for row in range(first, last):
-        eta_row = predictor(problem.rows, row, y) + problem.offset[row]
-        r_row = problem.weight[row] * residual(eta_row, problem.target[row])
-        kept[row] = r_row
-        for j in range(y.size):
-            out[j] = fma(r_row, problem.rows[row, j], out[j])
+    for begin in range(first, last, _PIECE):
+        # in stages, as a minibatch: the rows of a piece are still in the first-level cache when they are added
+        end = min(begin + _PIECE, last)
+        fours = end - (end - begin) % ROWS
+        for m in range(begin, fours, ROWS):
+            kept[m], kept[m + 1], kept[m + 2], kept[m + 3] = four_predictors(problem.rows, m, m + 1, m + 2, m + 3, y)
+        for m in range(fours, end):
+            kept[m] = predictor(problem.rows, m, y)
+        for m in range(begin, end):
+            kept[m] = problem.weight[m] * residual(kept[m] + problem.offset[m], problem.target[m])
+        for m in range(begin, fours, ROWS):
+            add_four_rows(
+                problem.rows, m, m + 1, m + 2, m + 3, kept[m], kept[m + 1], kept[m + 2], kept[m + 3], out
+            )
+        for m in range(fours, end):
+            for j in range(y.size):
+                out[j] = fma(kept[m], problem.rows[m, j], out[j])
     return last - first
