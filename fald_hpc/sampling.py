@@ -209,11 +209,16 @@ def _run(
         engine.begin()
     else:
         engine.restore(arrays, meta)
-    engine.run(progress if communicator.rank == 0 else None)
-    engine.close()
-    run = _finish(engine, keep, asked)
+    try:
+        engine.run(progress if communicator.rank == 0 else None)
+        engine.close()
+        run: Run | Stopped = _finish(engine, keep, asked)
+    except Stopped as stopped:  # all ranks, at one step: they release together what they made together
+        run = stopped
     if study.group is not communicator:
         study.group.free()
+    if isinstance(run, Stopped):
+        raise run
     return run
 
 

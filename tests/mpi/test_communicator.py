@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
+from problems.stops import asked_to_stop
 
-from fald_hpc import comm, launch
-from fald_hpc.errors import UserError
+from fald_hpc import comm, config, execute, launch
+from fald_hpc.errors import Stopped, UserError
 from fald_hpc.kernels.collectives import PENDING_DOUBLES, allreduce, progress, start, wait
 
 pytestmark = pytest.mark.mpi
@@ -162,3 +163,21 @@ def test_runs_one_after_another_use_no_further_slots():
     for duplicate in kept:
         duplicate.Free()
     assert len(numbers) == 1
+
+
+def test_stopped_runs_release_their_chain_groups(world, place):
+    """Compiled code knows as many communicators after them as before."""
+
+    def number():
+        one = comm.connect()
+        found = getattr(one, "number", 0)
+        one.free()
+        return found
+
+    before = number()
+    groups = 2 if world.size % 2 == 0 else 1
+    cfg = config.load("titanic", ["run.steps=4000", "run.segment_steps=61", f"run.chain_groups={groups}"])
+    for _ in range(3):
+        with asked_to_stop(1), pytest.raises(Stopped):
+            execute.execute(cfg, place / "run", comm=world, resume=True)
+    assert number() == before
