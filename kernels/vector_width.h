@@ -28,6 +28,8 @@ static inline int best_width(int64_t width)
     const int has_256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_512 && (width == 0 || width == 8)) return 8;
     if (has_256 && (width == 0 || width >= 4)) return 4;
+#else
+    (void)width;
 #endif
     return 2;
 }

@@ -1,0 +1,100 @@
+"""The C leaves give the same bits with other compilers and on another processor (emulated), for every width of vectors."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LEAVES = Path(__file__).parents[2] / "kernels"
+COMPILERS = {
+    "gcc": ("gcc", []),
+    "clang": ("clang", []),
+    "gcc for aarch64": ("aarch64-linux-gnu-gcc", ["qemu-aarch64-static"]),
+}
+OPTIONS = ["-O2", "-ffp-contract=off", "-Wno-psabi", "-Wall", "-Wextra", "-Werror"]
+"""As in setup.py, and no warning."""
+
+SOURCES = ["normals.c", "short_rows.c", "exact_add.c", "quadratic_lanes.c"]
+
+pytestmark = pytest.mark.skipif(not (LEAVES / "normals.c").exists(), reason="needs the sources, not an installed package")
+
+DRIVER = """
+#include <stdio.h>
+#include <string.h>
+#include "exact_add_call.h"
+#include "normals_call.h"
+#include "quadratic_lanes_call.h"
+#include "short_rows_call.h"
+#define N 60000
+static uint64_t hash;
+static double x[N], out[N], kept[128], bins[128], scratch[4096];
+
+static void mix(const void *from, size_t n)
+{
+    for (const unsigned char *byte = from; n > 0; --n) hash = (hash ^ *byte++) * 1099511628211u;
+}
+
+int main(void)
+{
+    const int widths[] = {0, 2, 4, 8};
+    uint64_t c2[8], c3[8];
+    for (int i = 0; i < 8; ++i) {
+        c2[i] = 77 * i;
+        c3[i] = 4096 + i;
+    }
+    fald_normals(3, 1, 1, 0, N / 50, 50, x, 2);
+    for (int w = 0; w < 4; ++w) {
+        const int width = widths[w];
+        hash = 14695981039346656037u;
+        for (int d = 1; d < 30; d += 3) {
+            fald_normals(99, 5, 6, 4294967290u, 37, d, out, width);
+            mix(out, 37 * d * sizeof *out);
+            fald_normals_lanes(99, c2, c3, 7, 11, d, out, width);
+            mix(out, 11 * 8 * d * sizeof *out);
+        }
+        for (int d = 1; d < 16; ++d)
+            for (int family = 0; family < 3; ++family) {
+                memset(out, 0, sizeof out);
+                fald_short_rows(x, 104, 101, d, family, x + 5000, kept, out, width);
+                mix(kept, 101 * sizeof *kept);
+                mix(out, d * sizeof *out);
+            }
+        for (int d = 1; d < 24; ++d) {
+            memset(bins, 0, sizeof bins);
+            const int64_t outside = fald_exact_add(x, 33, d, d, 1, 46, bins, width);
+            mix(bins, 3 * d * sizeof *bins);
+            mix(&outside, sizeof outside);
+        }
+        for (int d = 1; d < 12; ++d)
+            for (int clients = 0; clients < 2; ++clients) {
+                memcpy(out, x + 20000, 8 * d * sizeof *out);
+                fald_quadratic_lanes(x, x + 3000, x + 4000, x + 5000, x + 9000, out, scratch, d, 3, 7, d,
+                                     clients | 2 | width << 8, .1, .2, .3);
+                mix(out, 7 * d * sizeof *out);
+                fald_quadratic_gradients(x, x + 3000, x + 4000, out, scratch, d, 7, clients ? 0 : d, d,
+                                         clients | width << 8);
+                mix(out, 7 * d * sizeof *out);
+            }
+        printf("%016llx\\n", (unsigned long long)hash);
+    }
+    return 0;
+}
+"""
+
+# of the driver's output, the same for every width; a change of it is a change of results (CHANGELOG)
+BITS = "c7b13df24533b65a"
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_every_compiler_and_processor_gives_these_bits(name, tmp_path):
+    compiler, emulator = COMPILERS[name]
+    for program in (compiler, *emulator):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    (tmp_path / "driver.c").write_text(DRIVER)
+    sources = [str(tmp_path / "driver.c"), *(str(LEAVES / source) for source in SOURCES)]
+    static = ["-static"] if emulator else []
+    subprocess.run([compiler, *OPTIONS, *static, f"-I{LEAVES}", "-o", str(tmp_path / "bits"), *sources, "-lm"], check=True)
+    done = subprocess.run([*emulator, str(tmp_path / "bits")], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == [BITS] * 4
