@@ -176,36 +176,7 @@ def placeholder(name: str) -> Callable[..., Any]:
 
 
 if DISABLED:
-    # 64-bit words wrap around on purpose; NumPy's scalars warn of it
-    np.seterr(over="ignore")
-
-    def stack(like: Any, size: int) -> np.ndarray:
-        """Return an array on the stack: here, an ordinary one."""
-        return np.empty(size, like)
-
-    def fma(a: float, b: float, c: float) -> float:
-        """Return a·b + c (two roundings: Python before 3.13 has no fused form)."""
-        return a * b + c
-
-    def flatten(array: np.ndarray) -> np.ndarray:
-        """Return a C-contiguous array as a vector, without a copy."""
-        return array.reshape(-1)
-
-    def wide_vectors() -> None:
-        """Do nothing."""
-
-    def swap_halves(u: np.uint64) -> np.uint64:
-        """Return a word with its upper and lower 32 bits exchanged."""
-        return (u << np.uint64(32)) | (u >> np.uint64(32))
-
-    def bits(x: float) -> np.uint64:
-        """Return the bit pattern of a double."""
-        return np.float64(x).view(np.uint64)
-
-    def from_bits(u: np.uint64) -> np.float64:
-        """Return the double with a bit pattern."""
-        return np.uint64(u).view(np.float64)
-
+    from fald_hpc.kernels.uncompiled import bits, flatten, fma, from_bits, stack, swap_halves, wide_vectors
 else:
 
     @intrinsic(prefer_literal=True)
