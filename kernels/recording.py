@@ -6,7 +6,7 @@ from fald_hpc.kernels.averaging import exchange, finish
 from fald_hpc.kernels.jit import flatten, fma, jit, stack
 from fald_hpc.kernels.state import AVERAGING, DONE, MESSAGES
 
-ALL, EACH = 1024, 16
+ALL, EACH = 64, 16
 """Averagings of a chain whose distances are measured: the first so many, then one in so many."""
 
 EIGHT = 8

@@ -23,7 +23,7 @@ def sampler(name: str, step_size: float, noise_sharing: float) -> Sampler:
 def case(name: str, d: int, chains: int, noise_sharing: float, **more: object) -> Case:
     """Return the prepared case."""
     clients, mode, gamma = problems.gaussian(CLIENTS, d)
-    return Case(Gaussian(), clients, sampler(name, gamma, noise_sharing), chains, mode, **more)  # type: ignore[arg-type]
+    return Case(Gaussian(), clients, sampler(name, gamma, noise_sharing), chains, mode, settled=True, **more)  # type: ignore[arg-type]
 
 
 def _measure(workload: str, name: str, d: int, chains: int, tau: float, target: str, setting: Setting) -> Result:

@@ -1,5 +1,6 @@
 """A prepared case that can be run again and again; noise, coins, averaging, records and statistics are all included."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from fald_hpc.chains import Schedule
 from fald_hpc.comm import Serial
 from fald_hpc.data.clients import Clients
 from fald_hpc.engine import Engine
+from fald_hpc.kernels.recording import ALL
 from fald_hpc.options import Options
 from fald_hpc.potentials.base import Potential
 from fald_hpc.samplers.base import Sampler
@@ -54,6 +56,9 @@ class Case:
         Where all chains start.
     shared, every_step : bool
         Coins and records.
+    settled : bool
+        Leave out the beginning, in which every averaging is watched for drift and not one in ``EACH``: where measurements
+        are short beside a run of 10^7 steps and averagings cost much.
     communicator : communicator
         Ranks that run it together.
     clock : callable
@@ -62,7 +67,8 @@ class Case:
 
     def __init__(
         self, potential: Potential, clients: Clients, sampler: Sampler, chains: int, start: np.ndarray, *,
-        shared: bool = True, every_step: bool = False, communicator: Serial | None = None, clock: Clock = PROCESSOR,
+        shared: bool = True, every_step: bool = False, settled: bool = False, communicator: Serial | None = None,
+        clock: Clock = PROCESSOR,
     ) -> None:  # fmt: skip
         self.chains, self.clock = chains, clock
         request = Request(
@@ -70,21 +76,26 @@ class Case:
         )
         self._request = request
         self._study = prepare(request, communicator or Serial(), need_mode=False)
+        self._left_out = math.ceil(1.5 * ALL / sampler.comm_prob) if settled else 0
         self.compile_seconds = 0.0
         self.messages: dict[str, int] | None = None
         self.phases: dict[str, float] = {}
 
     def run(self, steps: int) -> float:
-        """Run so many iterations from the start and return the seconds of sampling and keeping."""
-        study = replace(self._study, request=replace(self._request, steps=steps))
+        """Run so many iterations and return the seconds of sampling and keeping."""
+        study = replace(self._study, request=replace(self._request, steps=self._left_out))
         timers = Timers()
         engine = Engine(study, Options(), None, timers)
         engine.compile()
         self.compile_seconds = max(self.compile_seconds, timers.phases["compile"])
         engine.begin()
+        engine.run(None)
+        before = dict(timers.phases), engine.messages()
+        engine.study = replace(study, request=replace(self._request, steps=self._left_out + steps))
         seconds = timed(lambda: engine.run(None), self.clock)
-        self.phases = dict(timers.phases)
-        self.messages = engine.messages()
+        self.phases = {name: taken - before[0].get(name, 0.0) for name, taken in timers.phases.items()}
+        made, earlier = engine.messages(), before[1]
+        self.messages = None if made is None or earlier is None else {name: n - earlier[name] for name, n in made.items()}
         return seconds
 
     def steps_for(self, seconds: float, most: int = 1 << 26) -> int:

@@ -159,13 +159,13 @@ def test_every_number_is_the_plain_one(early, label):
 
 
 def test_distances_are_thinned_after_a_while():
-    """The first 1024 averagings and then those whose number, from 0, is a multiple of 16: 1024 + 20 of 1339."""
+    """The first 64 averagings and then those whose number, from 0, is a multiple of 16: 64 + 80 of 1339."""
     case = cases.case("gaussian")
     sampler = FALD(step_size=0.1, comm_prob=1.0, noise_sharing=0.3)
     drift = sample(case, sampler, chains=1, steps=BURN_IN + 1339).manifest["drift"]
     seen = [square for k, square in followed(case, sampler, 0, BURN_IN + 1339)[1] if k > BURN_IN]
-    chosen = [square for n, square in enumerate(seen) if n < 1024 or n % 16 == 0]
-    assert (drift["averagings"], drift["distances"]) == (1339, 1024 + 20)
+    chosen = [square for n, square in enumerate(seen) if n < 64 or n % 16 == 0]
+    assert (drift["averagings"], drift["distances"]) == (1339, 64 + 80)
     assert drift["distance"] == pytest.approx(np.sqrt(np.mean(chosen, axis=0)), rel=TOLERANCE)
     assert drift["distance"] != pytest.approx(np.sqrt(np.mean(seen, axis=0)), rel=1e3 * TOLERANCE)
 
