@@ -195,7 +195,7 @@ INLINE void NAME(advance)(struct NAME(place) *p)
     p->step -= over;
 }
 
-/* One group of a stream: its pairs, the first m of them wanted, behind one another. */
+/* One group of a stream: its pairs, behind one another. */
 INLINE void NAME(group)(
     const int vectors, const int raw, const struct keys *keys, struct NAME(place) *place, WORDS c2, WORDS c3, double *pairs)
 {
