@@ -212,14 +212,18 @@ def _run(
     try:
         engine.run(progress if communicator.rank == 0 else None)
         engine.close()
-        run: Run | Stopped = _finish(engine, keep, asked)
-    except Stopped as stopped:  # all ranks, at one step: they release together what they made together
-        run = stopped
+        run = _finish(engine, keep, asked)
+    except Stopped:
+        _release(study, communicator)
+        raise
+    _release(study, communicator)
+    return run
+
+
+def _release(study: Study, communicator: Serial) -> None:
+    """Release the communicator of the chain group: all ranks together, at the end or after a stop at one step."""
     if study.group is not communicator:
         study.group.free()
-    if isinstance(run, Stopped):
-        raise run
-    return run
 
 
 def _deadline(limit: float | str | None, out: Any, communicator: Serial) -> float | None:

@@ -218,6 +218,7 @@ TARGET static void NAME(STREAM_NAME)( \
     const struct keys *keys, uint64_t c2, uint64_t c3, uint64_t k0, int64_t rows, int64_t d, double *out) \
 { \
     const int64_t n = (d + 1) / 2, total = rows * n; \
+    if (total == 0) return; \
     const WORDS c2s = NAME(all_words)(c2), c3s = NAME(all_words)(c3); \
     struct NAME(place) place = NAME(start)(k0, (uint64_t)n); \
     double aside[2 * VECTORS * WIDTH]; \

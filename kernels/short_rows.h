@@ -1,6 +1,6 @@
 /* Full gradients of regressions with short rows: one body for all vector widths. Rows lie side by side in the vectors.
  *
- * A row's residual has the bits that a step gives it (fald_hpc.kernels.glm and elementary). A coordinate of the gradient is
+ * A row's residual has the bits that a step gives it (fald_hpc.kernels.glm and elementary; of a NaN, any). A coordinate of the gradient is
  * summed in eight parts, row r in part r mod 8, whatever the width.
  */
 

@@ -12,7 +12,7 @@ from fald_hpc.kernels.collectives import PENDING_DOUBLES
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.normals import LANES
 
-VERSION = 2
+VERSION = 3
 """Of what a checkpoint holds; raised with every change, so that an older one is refused in a sentence."""
 COIN_BLOCK = 1024
 IN_TURNS = 6

@@ -92,9 +92,13 @@ def test_every_compiler_and_processor_gives_these_bits(name, tmp_path):
     for program in (compiler, *emulator):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
+    static = ["-static"] if emulator else []
+    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
+    empty = [compiler, *static, "-o", str(tmp_path / "empty"), str(tmp_path / "empty.c"), "-lm"]
+    if subprocess.run(empty, capture_output=True).returncode != 0:
+        pytest.skip(f"{compiler} builds no programs: its C library is missing")
     (tmp_path / "driver.c").write_text(DRIVER)
     sources = [str(tmp_path / "driver.c"), *(str(LEAVES / source) for source in SOURCES)]
-    static = ["-static"] if emulator else []
     subprocess.run([compiler, *OPTIONS, *static, f"-I{LEAVES}", "-o", str(tmp_path / "bits"), *sources, "-lm"], check=True)
     done = subprocess.run([*emulator, str(tmp_path / "bits")], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.split() == [BITS] * 4

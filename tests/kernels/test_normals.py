@@ -86,6 +86,13 @@ def test_the_logarithm_and_the_angle_at_their_seams():
     assert pairs.tobytes() == out.tobytes()
 
 
+def test_nothing_is_drawn_for_no_coordinates():
+    normals.fill_normals(KEY, noise.CHECK, 0, 0, 0, np.empty((3, 0)))
+    normals.fill_normals(KEY, noise.CHECK, 0, 0, 0, np.empty((0, 3)))
+    normals.fill_normals_lanes(KEY, noise.CHECK, 0, 0, 1, 0, 0, np.empty((3, 0, 8)))
+    normals.fill_words(KEY, noise.CHECK, 0, 0, 0, np.empty((3, 0), np.uint64))
+
+
 @pytest.mark.parametrize("d", [1, 2, 5, 20, 129])
 @pytest.mark.parametrize("over", ["chains", "clients"])
 def test_normals_in_lanes_are_those_of_their_streams(d, over):
