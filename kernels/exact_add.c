@@ -31,11 +31,7 @@ int64_t fald_exact_add(
 {
     struct window w = {.limit = power(window)};
     for (int i = 0; i < BINS; ++i) w.anchor[i] = 1.5 * power(window + 1 - (i + 1) * grid + 52);
-    switch (best_width(width)) {
-#if defined(__x86_64__)
-    case 8: return run_512(values, clients, stride, d, &w, bins);
-    case 4: return run_256(values, clients, stride, d, &w, bins);
-#endif
-    default: return run_128(values, clients, stride, d, &w, bins);
-    }
+    int64_t outside = 0;
+    CALL_FOR(width, outside = run, values, clients, stride, d, &w, bins)
+    return outside;
 }

@@ -4,7 +4,7 @@
  * fald_hpc.kernels.noise.words and box_muller do for one block, with the same bits; where operations differ, both are exact.
  */
 
-#include "vector_math.h"
+#include "elementary.h"
 
 /* The 64-bit products of the lower halves. */
 INLINE WORDS NAME(product)(WORDS a, WORDS b)
@@ -93,54 +93,7 @@ INLINE void NAME(philox)(
 INLINE VECTOR NAME(radius)(WORDS word)
 {
     const VECTOR scale = NAME(all)(0x1p-53);
-    const WORDS pattern = (WORDS)NAME(fused)(NAME(number)(word >> 11), scale, scale);
-    /* one more in the exponent where the mantissa is above the root of two */
-    const WORDS shifted = pattern + (0x0010000000000000 - (MANTISSA_OF_ROOT_TWO + 1));
-    const VECTOR mantissa = (VECTOR)((pattern - (shifted & 0xFFF0000000000000)) + 0x3FF0000000000000);
-    const VECTOR exponent = (VECTOR)((shifted >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0);
-    const VECTOR f = mantissa - 1.0, s = f / (2.0 + f), z = s * s;
-    VECTOR p = NAME(all)(2.0 / 23.0);
-    p = NAME(horner)(p, z, 2.0 / 21.0);
-    p = NAME(horner)(p, z, 2.0 / 19.0);
-    p = NAME(horner)(p, z, 2.0 / 17.0);
-    p = NAME(horner)(p, z, 2.0 / 15.0);
-    p = NAME(horner)(p, z, 2.0 / 13.0);
-    p = NAME(horner)(p, z, 2.0 / 11.0);
-    p = NAME(horner)(p, z, 2.0 / 9.0);
-    p = NAME(horner)(p, z, 2.0 / 7.0);
-    p = NAME(horner)(p, z, 2.0 / 5.0);
-    p = NAME(horner)(p, z, 2.0 / 3.0);
-    const VECTOR series = NAME(fused)(p * z, s, s + s);
-    const VECTOR rest = NAME(fused)(exponent, NAME(all)(LN2_LOW), series);
-    return NAME(root)(-2.0 * NAME(fused)(exponent, NAME(all)(LN2_HIGH), rest));
-}
-
-/* Cosine and sine of word/2^64 turns. */
-INLINE void NAME(cos_sin_turn)(WORDS word, VECTOR *cosine, VECTOR *sine)
-{
-    const WORDS turned = word + 0x2000000000000000; /* the quadrant in the upper two bits */
-    const VECTOR x = ((VECTOR)(((turned << 2) >> 12) | 0x3FF0000000000000) - 1.5) * (0.25 * TWO_PI), z = x * x;
-    VECTOR s = NAME(all)(-1.0 / 1307674368000.0);
-    s = NAME(horner)(s, z, 1.0 / 6227020800.0);
-    s = NAME(horner)(s, z, -1.0 / 39916800.0);
-    s = NAME(horner)(s, z, 1.0 / 362880.0);
-    s = NAME(horner)(s, z, -1.0 / 5040.0);
-    s = NAME(horner)(s, z, 1.0 / 120.0);
-    s = NAME(horner)(s, z, -1.0 / 6.0);
-    const WORDS b = (WORDS)NAME(fused)(s * z, x, x);
-    VECTOR c = NAME(all)(1.0 / 20922789888000.0);
-    c = NAME(horner)(c, z, -1.0 / 87178291200.0);
-    c = NAME(horner)(c, z, 1.0 / 479001600.0);
-    c = NAME(horner)(c, z, -1.0 / 3628800.0);
-    c = NAME(horner)(c, z, 1.0 / 40320.0);
-    c = NAME(horner)(c, z, -1.0 / 720.0);
-    c = NAME(horner)(c, z, 1.0 / 24.0);
-    c = NAME(horner)(c, z, -0.5);
-    const WORDS a = (WORDS)NAME(horner)(c, z, 1.0);
-    /* odd quadrants exchange the two; the signs are bits of the quadrant and of the next one */
-    const WORDS odd = (WORDS)((INTEGERS)(turned << 1) >> 63), exchange = (a ^ b) & odd;
-    *cosine = (VECTOR)(a ^ exchange ^ ((turned + 0x4000000000000000) & 0x8000000000000000));
-    *sine = (VECTOR)(b ^ exchange ^ (turned & 0x8000000000000000));
+    return NAME(root)(-2.0 * NAME(logarithm)(NAME(fused)(NAME(number)(word >> 11), scale, scale)));
 }
 
 /* Two normals, or two words, of each block. */

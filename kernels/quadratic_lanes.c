@@ -37,13 +37,7 @@ void fald_quadratic_lanes(
         .by_clients = flags & 1, .has_reference = flags >> 1 & 1,
         .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
     };
-    switch (best_width(flags >> 8)) {
-#if defined(__x86_64__)
-    case 8: run_512(&q); break;
-    case 4: run_256(&q); break;
-#endif
-    default: run_128(&q);
-    }
+    CALL_FOR(flags >> 8, run, &q)
 }
 
 void fald_quadratic_gradients(
@@ -55,11 +49,5 @@ void fald_quadratic_gradients(
         .precision = precision, .origin = origin, .x = (double *)x, .scratch = aligned(scratch),
         .d = d, .n = n, .stride = x_stride, .by_clients = flags & 1,
     };
-    switch (best_width(flags >> 8)) {
-#if defined(__x86_64__)
-    case 8: gradients_512(&q, out, out_stride); break;
-    case 4: gradients_256(&q, out, out_stride); break;
-#endif
-    default: gradients_128(&q, out, out_stride);
-    }
+    CALL_FOR(flags >> 8, gradients, &q, out, out_stride)
 }

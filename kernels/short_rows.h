@@ -1,43 +1,10 @@
 /* Full gradients of regressions with short rows: one body for all vector widths. Rows lie side by side in the vectors.
  *
- * A row's residual has the bits that a step gives it (fald_hpc.kernels.glm and elementary; of a NaN, any). A coordinate of the gradient is
- * summed in eight parts, row r in part r mod 8, whatever the width.
+ * A row's residual has the bits that a step gives it (fald_hpc.kernels.glm). A coordinate of the gradient is summed in eight
+ * parts, row r in part r mod 8, whatever the width.
  */
 
-#include "vector_math.h"
-
-/* e^x: fald_hpc.kernels.elementary.exp */
-INLINE VECTOR NAME(exponential)(VECTOR x)
-{
-    const VECTOR lowest = NAME(all)(-708.0), highest = NAME(all)(709.7);
-    VECTOR clipped = NAME(where_less)(x, lowest, lowest, x);
-    clipped = NAME(where_less)(highest, clipped, highest, clipped);
-    const VECTOR shifted = NAME(fused)(clipped, NAME(all)(LOG2_E), NAME(all)(ROUND)), n = shifted - ROUND;
-    const VECTOR r = NAME(fused)(-n, NAME(all)(LN2_LOW), NAME(fused)(-n, NAME(all)(LN2_HIGH), clipped));
-    VECTOR p = NAME(all)(1.0 / 6227020800.0);
-    p = NAME(horner)(p, r, 1.0 / 479001600.0);
-    p = NAME(horner)(p, r, 1.0 / 39916800.0);
-    p = NAME(horner)(p, r, 1.0 / 3628800.0);
-    p = NAME(horner)(p, r, 1.0 / 362880.0);
-    p = NAME(horner)(p, r, 1.0 / 40320.0);
-    p = NAME(horner)(p, r, 1.0 / 5040.0);
-    p = NAME(horner)(p, r, 1.0 / 720.0);
-    p = NAME(horner)(p, r, 1.0 / 120.0);
-    p = NAME(horner)(p, r, 1.0 / 24.0);
-    p = NAME(horner)(p, r, 1.0 / 6.0);
-    p = NAME(horner)(p, r, 0.5);
-    p = NAME(horner)(p, r, 1.0);
-    p = NAME(horner)(p, r, 1.0);
-    VECTOR result = p * 2.0 * (VECTOR)(((WORDS)shifted + 1022) << 52);
-    result = NAME(where_less)(x, lowest, NAME(all)(0.0), result);
-    return NAME(where_less)(highest, x, NAME(all)(INFINITY), result);
-}
-
-INLINE VECTOR NAME(sigmoid)(VECTOR x)
-{
-    const VECTOR e = NAME(exponential)((VECTOR)((WORDS)x | 0x8000000000000000)), q = 1.0 / (1.0 + e);
-    return NAME(where_less)(x, NAME(all)(0.0), e * q, q);
-}
+#include "elementary.h"
 
 INLINE VECTOR NAME(residual)(const int family, VECTOR eta, VECTOR target)
 {

@@ -28,10 +28,23 @@ static inline int best_width(int64_t width)
     const int has_256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_512 && (width == 0 || width == 8)) return 8;
     if (has_256 && (width == 0 || width >= 4)) return 4;
-#else
-    (void)width;
 #endif
+    (void)width;
     return 2;
 }
+
+/* Calls the variant of a function for a width, 0 for the widest. */
+#if defined(__x86_64__)
+#define CALL_FOR(width, function, ...) \
+    switch (best_width(width)) { \
+    case 8: function##_512(__VA_ARGS__); break; \
+    case 4: function##_256(__VA_ARGS__); break; \
+    default: function##_128(__VA_ARGS__); \
+    }
+#else
+#define CALL_FOR(width, function, ...) \
+    (void)(width); \
+    function##_128(__VA_ARGS__);
+#endif
 
 #endif

@@ -29,9 +29,6 @@ class Problem(NamedTuple):
     offset: np.ndarray  # float64[n]
     start: np.ndarray  # int64[c + 1]
     prior: np.ndarray  # float64[c]
-    columns: np.ndarray  # float64[p + 3, 0]
-    place: np.ndarray  # int64[c]
-    family: int
     factors: np.ndarray  # float64[4, K]
 
 
@@ -190,7 +187,8 @@ class Softmax(Regression):
     def pack(self, clients: Sequence[ClientData], shares: np.ndarray) -> Problem:
         """Return rows, targets and weights of all clients, one after another."""
         packed: RowsProblem = super().pack(clients, shares)
-        return Problem(**packed._asdict(), factors=np.zeros((ROWS, self.classes)))
+        shared = {name: value for name, value in packed._asdict().items() if name in Problem._fields}
+        return Problem(**shared, factors=np.zeros((ROWS, self.classes)))
 
     def kept_size(self, n_rows: int) -> int:
         """Return K residuals a row."""

@@ -76,8 +76,8 @@ def test_every_width_gives_the_same_lanes(t, d, width):
 
 
 @pytest.mark.skipif(DISABLED, reason="to the bit only where compiled")
-def test_the_logarithm_and_the_angle_at_their_seams():
-    """Half a million pairs at the default width equal the scalar functions, the ends of the radius among them."""
+def test_a_quarter_of_a_million_pairs_equal_the_scalar_functions():
+    """Enough for every quadrant, and for mantissas on both sides of the root of two, to occur many thousand times."""
     t, d = 250, 2000
     words, out = np.empty((t, d), np.uint64), np.empty((t, d))
     normals.fill_words(KEY, noise.CHECK, 1, 2, 3, words)
