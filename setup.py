@@ -15,20 +15,20 @@ LEAF = {
 HEADERS = sorted(str(path) for path in Path("kernels").glob("*.h"))
 
 
-def leaf(name: str, source: str) -> Extension:
-    """Return an extension that hands out the addresses of a C file's functions."""
-    return Extension(
-        f"fald_hpc.kernels.{name}", [f"kernels/{name}.pyx", f"kernels/{source}.c"], depends=HEADERS, **LEAF
-    )
+def leaf(name: str, *sources: str) -> Extension:
+    """Return an extension that hands out the addresses of some C files' functions."""
+    files = [f"kernels/{name}.pyx", *(f"kernels/{source}.c" for source in sources)]
+    return Extension(f"fald_hpc.kernels.{name}", files, depends=HEADERS, **LEAF)
 
 
 EXTENSIONS = [
     Extension("fald_hpc.kernels._collectives", ["kernels/_collectives.pyx"]),
     Extension("fald_hpc.kernels._yardsticks", ["kernels/_yardsticks.pyx"]),
-    leaf("_exact_sum", "exact_add"),
+    leaf("_exact_sum", "exact_add", "exact_mean"),
     leaf("_normals", "normals"),
     leaf("_quadratic", "quadratic_lanes"),
     leaf("_short_rows", "short_rows"),
+    leaf("_short_steps", "short_steps"),
 ]
 
 setup(

@@ -10,7 +10,7 @@ from numba import typeof, types
 from fald_hpc.comm import Serial
 from fald_hpc.failures import ChainFailure, Divergence, GradientFailure
 from fald_hpc.federation import Federation
-from fald_hpc.kernels import averaging, coins, exact_sum, minibatch, noise
+from fald_hpc.kernels import averaging, coins, exact_sum, minibatch, noise, short_steps
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, compile_for
 from fald_hpc.layout import Layout
@@ -94,16 +94,19 @@ class Chains:
         words = max(
             (minibatch.n_words(int(n), int(m)) for n, m in zip(federation.n_rows, batch, strict=True)), default=0
         )
-        kept = federation.potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
+        potential = federation.potential
+        fused = potential.kernels.advance is not None
+        kept = potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
         self.state = records.new_state(c, s, d, kept)
         self.work = records.new_work(
-            s, d, federation.n_rows, batch, words, lanes=federation.potential.kernels.advance is not None
-        )
+            s, d, federation.n_rows, batch, words, lanes=fused and not potential.takes_rows,
+            places=short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0,
+        )  # fmt: skip
         self.log = records.new_log(c, s, d)
         largest_group = len(layout.chains(0))
         self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)
         """Iterations of a segment at most, the same on every rank."""
-        kernels = federation.potential.kernels
+        kernels = potential.kernels
         self._segment = sampler.compiled(kernels)
         self._refresh = sampler.compiled_refresh(kernels) if sampler.uses_reference else None  # type: ignore[attr-defined]
 
@@ -128,6 +131,7 @@ class Chains:
         self.state.theta[:] = x
         self.state.mean[:] = x
         self.state.averaged_at[:] = 0
+        self.work.lanes_x_at[:] = records.NEVER
         # steps move a parameter by noise even from 0: the window must hold that too
         scale = max(math.sqrt(2.0 * float(self.sampler.step_size)), 1e-100)
         averaging.set_windows(np.maximum(np.abs(x), scale), self.state.window)
@@ -183,16 +187,34 @@ class Chains:
             room = np.zeros((len(self.indices), needed, self.federation.dimension))
             self.log = self.log._replace(records=room)
         self.log.counts[:] = 0
-        n = len(self.indices)
-        parts = [(0, n)] if self.schedule.shared else [(s, s + 1) for s in range(n)]
+        failures = []
         reached = k
-        for lo, hi in parts:
+        for lo, hi in self._parts():
+            before = self.state.tally.copy()
             status, reached = self._segment(
                 self.federation.problem, self.settings, self.state, self.work, self.log,
                 k, target, stop, self.schedule.shared, lo, hi,
             )  # fmt: skip
-            self._raise(status, int(reached))
+            if status != records.DONE:
+                failures.append((int(reached), int(status)))
+            if self.schedule.shared and lo > 0:
+                # the same events as those of the first part
+                of_all = [records.AVERAGES, records.REFRESHES, records.MESSAGES]
+                self.state.tally[of_all] = before[of_all]
+        if failures:
+            reached, status = min(failures)
+            self._raise(status, reached)
         return int(reached)
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return the first and one past the last of the chains that run a segment together."""
+        n = len(self.indices)
+        size = self.federation.potential.kernels.chains_together or n
+        if not self.schedule.shared:
+            size = 1
+        elif len(self.clients) < self.settings.n_clients or self.settings.batches > 1:
+            size = n
+        return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
 
     def _raise(self, status: int, k: int) -> None:
         """Turn the result of a segment into an exception that names client, chain and step where they are here."""

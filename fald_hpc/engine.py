@@ -275,11 +275,15 @@ class Engine:
         counts, totals = self.communicator.gather(kept), self.communicator.gather(seen)
         if parts is None or counts is None or totals is None:
             return
-        everything = np.zeros((study.request.chains, max(part.shape[1] for part in parts), d))
-        chain = 0
-        for part in parts:
-            everything[chain : chain + part.shape[0], : part.shape[1]] = part
-            chain += part.shape[0]
+        # the ranks of one group of chains have the same draws, and its first one hands them in: often all there are
+        parts = [part for part in parts if part.shape[0] > 0]
+        everything = parts[0]
+        if len(parts) > 1:
+            everything = np.zeros((study.request.chains, max(part.shape[1] for part in parts), d))
+            chain = 0
+            for part in parts:
+                everything[chain : chain + part.shape[0], : part.shape[1]] = part
+                chain += part.shape[0]
         total = np.concatenate(totals)
         self._seen = int(total.min())
         assert self.store is not None

@@ -70,7 +70,7 @@ def pick(records: np.ndarray, counts: np.ndarray, first: np.ndarray, thin: int) 
     Returns
     -------
     draws : float64[s, k, d]
-        ``draws[i, :kept[i]]`` are valid, the rest is zero.
+        ``draws[i, :kept[i]]`` are valid, the rest is zero. Of one chain a view of its records.
     kept : int64[s]
         Their numbers.
     """
@@ -80,11 +80,26 @@ def pick(records: np.ndarray, counts: np.ndarray, first: np.ndarray, thin: int) 
 
 
 def _stack(parts: Sequence[np.ndarray], dimension: int) -> np.ndarray:
-    """Return arrays float64[<= k, d] as one float64[s, k, d], filled up with zeros."""
+    """Return arrays float64[<= k, d] as one float64[s, k, d], filled up with zeros; of one array a view."""
+    if len(parts) == 1:
+        return parts[0][np.newaxis]
     stacked = np.zeros((len(parts), max((len(part) for part in parts), default=0), dimension))
     for i, part in enumerate(parts):
         stacked[i, : len(part)] = part
     return stacked
+
+
+def _longer(tail: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Return ``more`` behind ``tail``, float64[m, d] and float64[n, d], in the array that the tail begins if it has the room.
+
+    New memory for every segment would cost more than the copy: the system clears it page by page.
+    """
+    n, room = len(tail) + len(more), tail.base
+    if room is None or len(room) < n:
+        room = np.empty((2 * n, tail.shape[1]))
+        room[: len(tail)] = tail
+    room[len(tail) : n] = more
+    return room[:n]
 
 
 class DrawStore:
@@ -203,7 +218,7 @@ class DrawStore:
         while self.thin < target:
             self._double()
         for i, tail in enumerate(self._tail):
-            self._tail[i] = np.concatenate([tail, draws[i, int(-kept_before[i] % step) : int(counts[i]) : step]])
+            self._tail[i] = _longer(tail, draws[i, int(-kept_before[i] % step) : int(counts[i]) : step])
         self.seen = np.array(seen, np.int64)
         if self._write_full_chunks():
             self._files.publish(self._full * self._files.chunk_draws, self.thin, self._generation)
@@ -213,7 +228,7 @@ class DrawStore:
         return {
             "draws_seen": self.seen.copy(),
             "draws_thin": np.array([self.start, self.thin], np.int64),
-            "draws_tail": _stack(self._tail, len(self.names)),
+            "draws_tail": _stack(self._tail, len(self.names)).copy(),
             "draws_tail_counts": np.array([len(tail) for tail in self._tail], np.int64),
         }
 
@@ -263,9 +278,11 @@ class DrawStore:
         size, before = self._files.chunk_draws, self._full
         full = self._common() // size
         for k in range(before, full):
-            block = np.stack([tail[(k - before) * size : (k - before + 1) * size] for tail in self._tail])
+            block = _stack([tail[(k - before) * size : (k - before + 1) * size] for tail in self._tail], len(self.names))
             self._files.write_chunk(self._generation, k, block)
-        self._tail = [tail[(full - before) * size :] for tail in self._tail]
+        if full > before:
+            # what is left begins its array again
+            self._tail = [_longer(tail[:0], tail[(full - before) * size :]) for tail in self._tail]
         self._full = full
         return full > before
 

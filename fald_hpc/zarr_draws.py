@@ -154,9 +154,11 @@ class ZarrDraws:
 
     def write_chunk(self, generation: int, k: int, block: np.ndarray) -> None:
         """Write chunk k: float64[s, <= chunk_draws, d], filled up with NaN."""
-        padded = np.full((self.chains, self.chunk_draws, len(self.names)), np.nan, "<f8")
-        padded[:, : block.shape[1]] = block
-        self._write(self._chunk(generation, k), padded.tobytes())
+        if block.shape[1] < self.chunk_draws:
+            padded = np.full((self.chains, self.chunk_draws, len(self.names)), np.nan)
+            padded[:, : block.shape[1]] = block
+            block = padded
+        self._write(self._chunk(generation, k), block.astype("<f8", copy=False).tobytes())
 
     def read_chunk(self, generation: int, k: int) -> np.ndarray:
         """Return chunk k, float64[s, chunk_draws, d]; NaN where it was not full.

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The address of the C function that adds clients to an exact sum (``exact_add.c``)."""
+"""The addresses of the C functions of exact sums over clients (``exact_add.c``, ``exact_mean.c``)."""
 
 from libc.stdint cimport uintptr_t
 
@@ -8,6 +8,15 @@ cdef extern from "exact_add_call.h":
     void fald_exact_add() nogil
 
 
+cdef extern from "exact_mean_call.h":
+    void fald_exact_mean() nogil
+
+
 def address():
     """Return the address of ``fald_exact_add``."""
     return <uintptr_t>&fald_exact_add
+
+
+def mean_address():
+    """Return the address of ``fald_exact_mean``."""
+    return <uintptr_t>&fald_exact_mean

@@ -9,10 +9,12 @@ from fald_hpc.kernels.state import (
     BOTH,
     DONE,
     FAILED,
+    FLAGS,
     MESSAGES,
     MPI_ERROR,
     NOT_FINITE,
     NOTHING,
+    OUTSIDE,
     REPEATS,
     SHIFT,
 )
@@ -67,8 +69,14 @@ def _first(state, work, kind):
 
 @jit(forceinline=True, internal=True)
 def _pack(settings, state, work, kind, lo, hi):
-    """Put into the message of chains lo..hi-1 what this rank's clients add to it; return its rows."""
+    """Put into the message of chains lo..hi-1 what this rank's clients add to it, unless it is there; return its rows."""
     n = hi - lo
+    if work.added[lo, 0] != 0:
+        work.added[lo, 0] = 0
+        for row in range(2 * lo, 2 * lo + n):
+            for flag in range(FLAGS):
+                work.message[row, work.message.shape[1] - 1 - flag] = 0.0
+        return n
     failed = 0 if work.failed[0] < 0 else 1
     first, window = _first(state, work, kind)
     # chains own the rows of their messages, two each, so that messages of other chains can be under way
@@ -103,6 +111,8 @@ def send(settings, state, work, kind, after, batch, lo, hi):
     state.tally[MESSAGES] += 1
     work.under_way[batch, 0] = kind
     work.under_way[batch, 1] = after
+    work.under_way[batch, 2] = work.added[lo, 1]
+    work.added[lo, 1] = -1
     message, received = work.message[2 * lo : 2 * lo + rows], work.received[2 * lo : 2 * lo + rows]
     if settings.batches == 1:
         return allreduce(message, received, settings.communicator, 0)
@@ -110,57 +120,79 @@ def send(settings, state, work, kind, after, batch, lo, hi):
 
 
 @jit(forceinline=True, internal=True)
+def _status(received, kind, lo, hi):
+    """Return what the message of chains lo..hi-1 that has arrived says of the values in it."""
+    rows = 2 * (hi - lo) if kind == BOTH else hi - lo
+    flags = received.shape[1] - FLAGS
+    status = DONE
+    for row in range(2 * lo, 2 * lo + rows):
+        if received[row, flags + 2] > 0.0:
+            return FAILED
+        if received[row, flags + 1] > 0.0:
+            return NOT_FINITE
+        if received[row, flags] > 0.0:
+            status = OUTSIDE
+    return status
+
+
+@jit(forceinline=True, internal=True)
 def receive(settings, state, work, batch, lo, hi):
-    """Wait for the message of a batch, chains lo..hi-1, and repeat it until all values fit in their windows.
+    """Wait for the message of a batch, chains lo..hi-1.
 
     Returns
     -------
     status : int
-        ``DONE``, ``NOT_FINITE``, ``FAILED`` or ``MPI_ERROR``. After ``DONE``, ``work.received`` holds the sums, to be
-        read by :func:`finish`.
+        ``DONE``, ``OUTSIDE`` (:func:`repeat` the message), ``NOT_FINITE``, ``FAILED`` or ``MPI_ERROR``. After ``DONE``,
+        ``work.received`` holds the sums, to be read by :func:`finish`.
     """
-    n = hi - lo
     kind = work.under_way[batch, 0]
-    rows = 2 * n if kind == BOTH else n
     work.under_way[batch, 0] = NOTHING
     if settings.batches > 1 and wait(work.requests[batch]) != 0:
         return MPI_ERROR
-    received = work.received[2 * lo : 2 * lo + rows]
+    return _status(work.received, kind, lo, hi)
+
+
+@jit(internal=True)
+def repeat(settings, state, work, kind, lo, hi):
+    """Widen the windows that were too narrow and send the message again, from the vectors as they are stored.
+
+    All ranks see that it is needed, so all do it together and at once, whatever else is under way; a status as :func:`receive`.
+    """
+    n = hi - lo
     first, window = _first(state, work, kind)
-    while True:
-        outside = False
-        for row in range(rows):
-            if received[row, BINS * first.shape[2] + 2] > 0.0:
-                return FAILED
-            if received[row, BINS * first.shape[2] + 1] > 0.0:
-                return NOT_FINITE
-            if received[row, BINS * first.shape[2]] > 0.0:
-                outside = True
-        if not outside:
-            return DONE
-        # all ranks see this, so all widen and repeat now, whatever else is under way
-        largest, largest_of_all = work.maxima[0, :n], work.maxima[1, :n]
-        if _widen(first, lo, hi, received[:n], window, settings.communicator, largest, largest_of_all) != 0:
+    received = work.received[2 * lo : 2 * hi]
+    largest, largest_of_all = work.maxima[0, :n], work.maxima[1, :n]
+    if _widen(first, lo, hi, received[:n], window, settings.communicator, largest, largest_of_all) != 0:
+        return MPI_ERROR
+    if kind == BOTH:
+        second = work.gradient
+        if _widen(second, lo, hi, received[n:], state.window, settings.communicator, largest, largest_of_all) != 0:
             return MPI_ERROR
-        if kind == BOTH:
-            second = work.gradient
-            if _widen(second, lo, hi, received[n:], state.window, settings.communicator, largest, largest_of_all) != 0:
-                return MPI_ERROR
-        _pack(settings, state, work, kind, lo, hi)
-        state.tally[REPEATS] += 1
-        if allreduce(work.message[2 * lo : 2 * lo + rows], received, settings.communicator, 0) != 0:
-            return MPI_ERROR
+    rows = _pack(settings, state, work, kind, lo, hi)
+    state.tally[REPEATS] += 1
+    if allreduce(work.message[2 * lo : 2 * lo + rows], received[:rows], settings.communicator, 0) != 0:
+        return MPI_ERROR
+    return _status(work.received, kind, lo, hi)
 
 
 @jit(internal=True)
 def exchange(settings, state, work, kind, lo, hi):
-    """Send a message of chains lo..hi-1 while no other is under way, and wait for it; a status as :func:`receive`."""
+    """Send a message of chains lo..hi-1 while no other is under way, and wait for it; the vectors are stored.
+
+    Returns
+    -------
+    status : int
+        ``DONE``, ``NOT_FINITE``, ``FAILED`` or ``MPI_ERROR``.
+    """
     if send(settings, state, work, kind, 0, 0, lo, hi) != 0:
         return MPI_ERROR
-    return receive(settings, state, work, 0, lo, hi)
+    status = receive(settings, state, work, 0, lo, hi)
+    while status == OUTSIDE:
+        status = repeat(settings, state, work, kind, lo, hi)
+    return status
 
 
-@jit(internal=True)
+@jit(forceinline=True, internal=True)
 def finish(settings, work, vector, lo, hi, out):
     """Write the means of the last message of chains lo..hi-1, first (0) or second (1) vector, to out: float64[s, d]."""
     row = 2 * lo + vector * (hi - lo)

@@ -8,17 +8,20 @@ need for a stage, and all ranks send the same messages in the same order. With o
 The results do not depend on the number of batches: chains do not touch one another, and sums over clients are exact.
 """
 
-from fald_hpc.kernels.averaging import finish, receive, send
+from fald_hpc.kernels.averaging import finish, receive, repeat, send
 from fald_hpc.kernels.collectives import progress, wait
-from fald_hpc.kernels.jit import jit, placeholder
-from fald_hpc.kernels.recording import averaged
-from fald_hpc.kernels.state import BOTH, DONE, MPI_ERROR, NOTHING, REFERENCE, SHIFT
+from fald_hpc.kernels.jit import instantiate, jit, placeholder
+from fald_hpc.kernels.recording import averaged, catch_up, measures_distance
+from fald_hpc.kernels.state import ADD, AVERAGING, BOTH, DONE, KEEP, MPI_ERROR, NOTHING, OUTSIDE, REFERENCE, SHIFT, STORE
 
 PIECES = 8
 """Parts of a stage's steps between which the MPI library is called: messages have log2(ranks) parts that may wait for it."""
 
 steps = placeholder("steps")
 before = placeholder("before")
+gradients = placeholder("gradients")
+again = placeholder("again")
+take = placeholder("take")
 
 
 @jit(forceinline=True)
@@ -39,24 +42,53 @@ def move_messages(settings, work):
                 progress(work.requests[batch])
 
 
-def in_pieces(problem, settings, state, work, k, stop, lo, hi):
-    """Advance chains lo..hi-1 over iterations k..stop-1, in pieces if messages may be under way; a template."""
-    if settings.batches == 1:
-        steps(problem, settings, state, work, k, stop, lo, hi)
+def in_pieces(problem, settings, state, work, k, stop, lo, hi, ends):
+    """Advance chains lo..hi-1 over iterations k..stop-1, in pieces if messages may be under way; a template.
+
+    ``ends``: where the positions go then, of ``STORE``, ``ADD`` and ``KEEP``; see :func:`stage`.
+    """
+    if k == stop and ends == KEEP:
         return
-    size = max(1, (stop - k + PIECES - 1) // PIECES)
-    for first in range(k, stop, size):
-        steps(problem, settings, state, work, first, min(stop, first + size), lo, hi)
+    pieces = 1 if settings.batches == 1 else PIECES
+    size = max(1, (stop - k + pieces - 1) // pieces)
+    while True:
+        last = k + size >= stop
+        steps(problem, settings, state, work, k, min(stop, k + size), lo, hi, ends if last else KEEP)
         move_messages(settings, work)
+        if last:
+            break
+        k += size
 
 
-@jit(forceinline=True, internal=True)
-def arrive(settings, state, work, log, batch, lo, hi):
-    """Wait for a batch's last message, if it is under way, and take what it brought; return the status."""
-    kind, after = work.under_way[batch, 0], work.under_way[batch, 1]
+def compute_again(problem, settings, state, work, kind, first, after, lo, hi):
+    """Compute and store the vectors of a message that had only their sums, from iteration ``first`` on; a template."""
+    if kind == SHIFT:
+        gradients(problem, settings, state, work, after, lo, hi, STORE)
+    else:
+        steps(problem, settings, state, work, first, after, lo, hi, STORE)
+
+
+@jit(internal=True)
+def no_steps(problem, settings, state, work, k, stop, lo, hi, ends):
+    """Bound to ``steps`` where nothing is added to messages but by :func:`send`."""
+
+
+@jit(internal=True)
+def no_gradients(problem, settings, state, work, k, lo, hi, ends):
+    """Bound to ``gradients`` likewise."""
+
+
+def arrive(problem, settings, state, work, log, batch, lo, hi):
+    """Wait for a batch's last message, if it is under way, and take what it brought; return the status. A template."""
+    kind, after, first = work.under_way[batch, 0], work.under_way[batch, 1], work.under_way[batch, 2]
     if kind == NOTHING:
         return DONE
     status = receive(settings, state, work, batch, lo, hi)
+    if status == OUTSIDE:
+        if first >= 0:
+            again(problem, settings, state, work, kind, first, after, lo, hi)
+        while status == OUTSIDE:
+            status = repeat(settings, state, work, kind, lo, hi)
     if status != DONE:
         return status
     if kind == REFERENCE:
@@ -79,9 +111,10 @@ def abandon(settings, work):
         work.under_way[batch, 0] = NOTHING
 
 
-@jit(internal=True)
-def settle(settings, state, work, log, lo, hi):
-    """Let all batches of chains lo..hi-1 take what their last messages brought.
+def settle(problem, settings, state, work, log, k, lo, hi):
+    """Let all batches of chains lo..hi-1 take what their last messages brought; theta then holds the positions. A template.
+
+    ``k`` is the iteration that all have reached.
 
     Returns
     -------
@@ -90,18 +123,26 @@ def settle(settings, state, work, log, lo, hi):
     """
     for batch in range(settings.batches):
         first, last = share(lo, hi, settings.batches, batch)
-        status = arrive(settings, state, work, log, batch, first, last)
+        status = take(problem, settings, state, work, log, batch, first, last)
         if status != DONE:
             abandon(settings, work)
             return status, work.under_way[batch, 1]
+    catch_up(state, k, lo, hi)
+    if work.lanes_x_at[lo] == k:
+        again(problem, settings, state, work, AVERAGING, k, k, lo, hi)
     return DONE, -1
 
 
 def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
     """Take chains lo..hi-1 from iteration k to the message that iteration ``event`` needs, and send it; a template.
 
-    ``before(problem, settings, state, work, kind, k, event, stop, lo, hi)`` advances some chains to ``stop`` and puts
-    what the message carries into ``state.theta`` or ``work.gradient``.
+    ``before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends)`` advances some chains to ``stop`` and
+    puts what the message carries into ``state.theta`` or ``work.gradient``, or adds it to the message, or both
+    (``ends``: ``STORE``, ``ADD``). Where it only adds, it says in ``work.added`` from which iteration on the vectors can be
+    computed again, in case that a value lies outside its window.
+
+    The positions of a chain right after an averaging are its mean; theta need not say so before the end of a segment. Nor
+    where they were to be kept (``KEEP``): then ``work.lanes_x`` may have them.
 
     Parameters
     ----------
@@ -118,13 +159,38 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
     stop = event if kind in (NOTHING, REFERENCE) else event + 1
     for batch in range(settings.batches):
         first, last = share(lo, hi, settings.batches, batch)
-        status = arrive(settings, state, work, log, batch, first, last)
+        status = take(problem, settings, state, work, log, batch, first, last)
         if status != DONE:
             abandon(settings, work)
             return status, work.under_way[batch, 1]
-        before(problem, settings, state, work, kind, k, event, stop, first, last)
+        # theta is wanted where clients' distances from their mean are measured
+        ends = STORE if kind == NOTHING else ADD
+        if measures_distance(settings, log, stop, first):
+            ends |= STORE
+        before(problem, settings, state, work, kind, k, event, stop, first, last, ends)
         if kind != NOTHING and send(settings, state, work, kind, stop, batch, first, last) != 0:
             work.under_way[batch, 0] = NOTHING
             abandon(settings, work)
             return MPI_ERROR, stop
     return DONE, stop
+
+
+def message_functions(label, cache, work, fused_steps, fused_gradients):
+    """Return the instances of :func:`stage` and :func:`settle` for a sampler, by the names that its segment calls them.
+
+    Parameters
+    ----------
+    label : str
+        Of the sampler and the potential.
+    cache : bool
+        Whether they may be cached on disk.
+    work, fused_steps, fused_gradients : callable
+        The sampler's ``before``; ``steps`` and ``gradients`` where they add to messages, else :func:`no_steps` and
+        :func:`no_gradients`.
+    """
+    recompute = instantiate(compute_again, label, cache=cache, internal=True, gradients=fused_gradients, steps=fused_steps)
+    one = instantiate(arrive, label, cache=cache, forceinline=True, internal=True, again=recompute)
+    return {
+        "until_message": instantiate(stage, label, cache=cache, merge=True, before=work, take=one),
+        "settle": instantiate(settle, label, cache=cache, internal=True, take=one, again=recompute),
+    }

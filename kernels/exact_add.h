@@ -23,19 +23,6 @@ INLINE void NAME(add)(VECTOR x, const struct window *w, struct NAME(sums) *sums)
     }
 }
 
-/* The first m numbers at a place, zeros behind them. */
-INLINE VECTOR NAME(load)(const double *place, int64_t m)
-{
-    if (m >= WIDTH) return *(const VECTOR *)place;
-#if WIDTH == 8
-    return (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1 << m) - 1), place);
-#else
-    VECTOR r = {0};
-    for (int64_t l = 0; l < m; ++l) r[l] = place[l];
-    return r;
-#endif
-}
-
 /* Adds the first m numbers of x to those at a place. */
 INLINE void NAME(accumulate)(double *place, VECTOR x, int64_t m)
 {

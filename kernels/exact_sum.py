@@ -173,9 +173,30 @@ def quotient(s1, s2, s3, n):
     return 0.0 if high == 0.0 else sign * result
 
 
-@jit
-def mean(bins, n, out):
-    """Write the correctly rounded mean over n clients of sums held in bins: float64[3·d] to out: float64[d]."""
-    d = out.size
-    for j in range(d):
-        out[j] = quotient(bins[j], bins[d + j], bins[2 * d + j], n)
+if DISABLED:
+
+    def mean(bins, n, out):
+        """Write the means, one by one."""
+        d = out.size
+        for j in range(d):
+            out[j] = quotient(bins[j], bins[d + j], bins[2 * d + j], n)
+else:
+    llvmlite.binding.add_symbol("fald_exact_mean", _exact_sum.mean_address())
+    _exact_mean = types.ExternalFunction(
+        "fald_exact_mean", types.void(_pointer, types.int64, types.float64, _pointer, types.int64)
+    )
+
+    @jit(forceinline=True)
+    def mean(bins, n, out):
+        """Write the correctly rounded means over n clients, as :func:`quotient` gives them one by one; in C.
+
+        Parameters
+        ----------
+        bins : float64[3·d]
+            Sums, coarse grid first; may go on behind them. C-contiguous.
+        n : float
+            Number of clients, an integer up to 2^20.
+        out : float64[d]
+            C-contiguous.
+        """
+        _exact_mean(bins.ctypes, out.size, n, out.ctypes, 0)

@@ -32,6 +32,7 @@ class Problem(NamedTuple):
     prior: np.ndarray  # float64[c]: w_i/σ²
     columns: np.ndarray  # float64[d + 3, p]: rows side by side where they are short (fald_hpc.kernels.short_rows), else p = 0
     place: np.ndarray  # int64[c]: first column of each client
+    packed: np.ndarray  # float64[n, p]: rows in whole lines where they are short (fald_hpc.kernels.short_steps), else p = 0
     family: int  # number of the residual in C; -1: it has none
 
 

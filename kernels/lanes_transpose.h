@@ -1,4 +1,4 @@
-/* Eight rows of numbers to eight lanes and back: 8 x 8 blocks turned in registers (AVX-512). */
+/* Rows of numbers to lanes and back: blocks of 8 x 8 turned in registers (AVX-512), or of 4 x 4 (AVX2). */
 
 #ifndef FALD_LANES_TRANSPOSE_H
 #define FALD_LANES_TRANSPOSE_H
@@ -25,6 +25,16 @@ TARGET_512 static inline __attribute__((always_inline)) void transpose_8(__m512d
     r[5] = _mm512_shuffle_f64x2(b2, b6, 0xdd);
     r[3] = _mm512_shuffle_f64x2(b3, b7, 0x88);
     r[7] = _mm512_shuffle_f64x2(b3, b7, 0xdd);
+}
+
+TARGET_256 static inline __attribute__((always_inline)) void transpose_4(__m256d r[4])
+{
+    const __m256d a0 = _mm256_unpacklo_pd(r[0], r[1]), a1 = _mm256_unpackhi_pd(r[0], r[1]);
+    const __m256d a2 = _mm256_unpacklo_pd(r[2], r[3]), a3 = _mm256_unpackhi_pd(r[2], r[3]);
+    r[0] = _mm256_permute2f128_pd(a0, a2, 0x20);
+    r[1] = _mm256_permute2f128_pd(a1, a3, 0x20);
+    r[2] = _mm256_permute2f128_pd(a0, a2, 0x31);
+    r[3] = _mm256_permute2f128_pd(a1, a3, 0x31);
 }
 
 /* The first n numbers of eight, none where n <= 0. */

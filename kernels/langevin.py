@@ -4,6 +4,7 @@ from fald_hpc.kernels.jit import fma, jit, placeholder
 from fald_hpc.kernels.minibatch import choose, n_words
 from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET
 from fald_hpc.kernels.normals import fill_normals, fill_words_flat
+from fald_hpc.kernels.recording import catch_up
 from fald_hpc.kernels.state import ROWS_TOUCHED
 
 SHORT_BATCH = 16
@@ -24,7 +25,7 @@ def langevin_step(settings, common, private, gradient, x):
         x[j] = moved
 
 
-@jit(internal=True)
+@jit(forceinline=True, internal=True)
 def n_together(work, i):
     """Return how many clients from i on take their steps in turns: more than one where steps are short.
 
@@ -43,30 +44,31 @@ def n_together(work, i):
     return max(1, m)
 
 
-@jit(internal=True)
-def common_rows(settings, work, k, lo, hi):
-    """Have the common noise of chains lo..hi-1 in work.common from iteration k on; return its row.
+@jit(forceinline=True, internal=True)
+def common_rows(settings, work, k, t, lo, hi):
+    """Have the common noise of iterations k..k+t-1 of chains lo..hi-1 in work.common; return the row of iteration k.
 
     It is drawn in blocks ahead, since a gap of few iterations would pay for the beginning of each draw.
     """
-    at = work.common_at[lo]
-    there = 0 <= k - at < work.common.shape[1]
+    row = k - work.common_at[lo]
+    there = row >= 0 and row + t <= work.common.shape[1]
     for s in range(lo, hi):
-        if work.common_at[s] != at:
+        if work.common_at[s] != k - row:
             there = False
     if there:
-        return k - at
+        return row
     for s in range(lo, hi):
         fill_normals(settings.key, COMMON, settings.first_chain + s, 0, k, work.common[s])
         work.common_at[s] = k
     return 0
 
 
-def local_steps(problem, settings, state, work, k, stop, lo, hi):
+def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance X^i of all clients and of chains lo..hi-1 over iterations k..stop-1.
 
     X^i <- X^i - γ G + sqrt(2γτ/b) Z + sqrt(2γ(1-τ)) Z^i. A template: ``estimate(problem, state, i, s, x, rows, out)``
-    writes the sampler's gradient estimate G and returns how many rows it touched (negative: it failed).
+    writes the sampler's gradient estimate G and returns how many rows it touched (negative: it failed). The positions are
+    stored, whatever ``ends`` asks for (:mod:`fald_hpc.kernels.batches`).
 
     Clients are the outer loop, so that a client's rows stay in cache for all iterations of the gap; the noise of a gap
     is drawn in blocks of iterations.
@@ -74,9 +76,10 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi):
     block = work.common.shape[1]
     c = state.theta.shape[0]
     gradient = work.estimate
+    catch_up(state, k, lo, hi)
     k0 = k
     while k0 < stop:
-        row = common_rows(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
+        row = common_rows(settings, work, k0, 1, lo, hi) if settings.common_scale != 0.0 else 0
         t = min(block - row, stop - k0)
         first = 0
         while first < c:

@@ -3,6 +3,9 @@
 A fused form of :func:`fald_hpc.kernels.langevin.local_steps` for U^i(x) = (x - μ_i)ᵀ H_i (x - μ_i)/2, with the same bits. The
 arithmetic is in ``quadratic_lanes.c``; noise comes in lanes already. Which lanes are used depends on the numbers of all
 chains and clients, never on how many are on this rank.
+
+Between two averagings a client's position is needed nowhere else: its steps begin at the mean and it is added to the sums of
+the next message while it is in the first-level cache. It is stored only where more steps follow, or a distance is measured.
 """
 
 import llvmlite.binding
@@ -10,10 +13,11 @@ from numba import types
 
 from fald_hpc.kernels import _quadratic
 from fald_hpc.kernels.collectives import pointer
-from fald_hpc.kernels.jit import DISABLED, jit, placeholder
+from fald_hpc.kernels.jit import DISABLED, flatten, jit, placeholder
 from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.normals import LANES, fill_normals_lanes
+from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
 
 FEWEST_CHAINS = 4
 """Chains of a run from which on the lanes are chains: a vector of which half is used is as fast as anything else."""
@@ -24,19 +28,26 @@ FEWEST_CLIENTS = 4
 LARGEST_DIMENSION = 24
 """Of lanes that are clients: eight precision matrices then stay in the first-level cache, one in every lane."""
 
-BY_CLIENTS, HAS_REFERENCE = 1, 2
+BY_CLIENTS, HAS_REFERENCE, FROM_START, FROM_KEPT = 1, 2, 4, 64
+"""Beside ``STORE``, ``ADD`` and ``KEEP``: flags of ``quadratic_lanes_call.h``."""
+
+TOGETHER = 2 * LANES
+"""Chains that take their steps together: a client's matrix is read once for all of them."""
 
 if not DISABLED:
-    llvmlite.binding.add_symbol("fald_quadratic_lanes", _quadratic.address())
-    _array = types.CPointer(types.float64)
-    _lanes = types.ExternalFunction(
-        "fald_quadratic_lanes",
-        types.void(*[_array] * 7, *[types.int64] * 5, *[types.float64] * 3),
+    _array, _integers = types.CPointer(types.float64), types.CPointer(types.int64)
+    llvmlite.binding.add_symbol("fald_quadratic_steps", _quadratic.steps())
+    _steps = types.ExternalFunction(
+        "fald_quadratic_steps",
+        types.void(*[_array] * 11, _integers, *[types.int64] * 10, *[types.float64] * 3),
     )
-    llvmlite.binding.add_symbol("fald_quadratic_gradients", _quadratic.gradients_address())
+    llvmlite.binding.add_symbol("fald_quadratic_gradients", _quadratic.gradients())
     _gradients = types.ExternalFunction(
-        "fald_quadratic_gradients",
-        types.void(*[_array] * 5, *[types.int64] * 5),
+        "fald_quadratic_gradients", types.void(*[_array] * 6, _integers, *[types.int64] * 6)
+    )
+    llvmlite.binding.add_symbol("fald_quadratic_sums", _quadratic.sums())
+    _sums = types.ExternalFunction(
+        "fald_quadratic_sums", types.int64(_array, _integers, *[types.int64] * 4, _array)
     )
 
 uses_reference = placeholder("uses_reference")
@@ -55,128 +66,221 @@ def no():
     return False
 
 
-@jit
-def _to_lanes(values, first, out):
-    """Copy rows first..first+7 of float64[s, d] to out: float64[d, 8]; 0 beyond the last row."""
-    for lane in range(LANES):
-        inside = first + lane < values.shape[0]
-        for j in range(values.shape[1]):
-            out[j, lane] = values[first + lane, j] if inside else 0.0
+@jit(forceinline=True, internal=True)
+def _clear(bins):
+    """Set bins: float64[g, 3 d + 1, LANES] to zero."""
+    values = flatten(bins)
+    for j in range(values.size):
+        values[j] = 0.0
 
 
-@jit(internal=True)
-def _common_lanes(settings, work, k, lo, hi):
-    """Have the common noise of chains lo..hi-1 in lanes from iteration k on; return its row.
+@jit(forceinline=True, internal=True)
+def _common_lanes(settings, work, k, t, first, groups):
+    """Have the common noise of iterations k..k+t-1 of some groups of chains from chain ``first`` on; return its row.
 
-    It is drawn in blocks ahead; a group remembers its first chain and the iteration of its first row.
+    It is drawn in blocks ahead; a group remembers its first chain and the iteration of its first row. What is left of a
+    block that ends too early is dropped: a second pass over all clients would cost more.
     """
-    n = (hi - lo + LANES - 1) // LANES
-    begin = lo // LANES
-    at = work.lanes_at[begin, 1]
-    there = 0 <= k - at < work.lanes_common.shape[1]
-    for group in range(n):
-        if work.lanes_at[begin + group, 0] != lo + group * LANES or work.lanes_at[begin + group, 1] != at:
+    begin = first // LANES
+    row = k - work.lanes_at[begin, 1]
+    there = row >= 0 and row + t <= work.lanes_common.shape[1]
+    for g in range(groups):
+        at = work.lanes_at[begin + g]
+        if at[0] != first + g * LANES or at[1] != k - row:
             there = False
     if there:
-        return k - at
-    for group in range(n):
-        first = lo + group * LANES
-        chain = settings.first_chain + first
-        fill_normals_lanes(settings.key, COMMON, chain, 0, 1, 0, k, work.lanes_common[begin + group])
-        work.lanes_at[begin + group, 0] = first
-        work.lanes_at[begin + group, 1] = k
+        return row
+    for g in range(groups):
+        chain = settings.first_chain + first + g * LANES
+        fill_normals_lanes(settings.key, COMMON, chain, 0, 1, 0, k, work.lanes_common[begin + g])
+        work.lanes_at[begin + g, 0] = first + g * LANES
+        work.lanes_at[begin + g, 1] = k
     return 0
 
 
-def steps_of_chains(problem, settings, state, work, k, stop, lo, hi):
-    """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = chains; a template."""
-    c, _, d = state.theta.shape
-    block = work.common.shape[1]
-    begin = lo // LANES
-    k0 = k
-    while k0 < stop:
-        row = _common_lanes(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
-        t = min(block - row, stop - k0)
-        if uses_reference():
-            for group in range((hi - lo + LANES - 1) // LANES):
-                first = lo + group * LANES
-                _to_lanes(state.reference[:hi], first, work.lanes_reference[group])
-                _to_lanes(state.shift[:hi], first, work.lanes_shift[group])
-        for i in range(c):
-            for group in range((hi - lo + LANES - 1) // LANES):
-                first = lo + group * LANES
-                if settings.private_scale != 0.0:
-                    chain, client = settings.first_chain + first, settings.first_client + i
-                    fill_normals_lanes(settings.key, PRIVATE, chain, client, 1, 0, k0, work.lanes_private[:t])
-                origin = work.lanes_reference[group] if uses_reference() else problem.mean[i : i + 1]
-                _lanes(
-                    pointer(problem.precision[i]), pointer(origin), pointer(work.lanes_shift[group]),
-                    pointer(work.lanes_common[begin + group, row]), pointer(work.lanes_private),
-                    pointer(state.theta[i, first]), pointer(work.lanes_scratch), d, t, min(LANES, hi - first), d,
-                    HAS_REFERENCE if uses_reference() else 0,
-                    settings.step_size, settings.common_scale, settings.private_scale,
-                )  # fmt: skip
-        k0 += t
+@jit(internal=True)
+def _add_to_message(bins, window, first, n, d, flags, message, lo):
+    """Write the sums of n chains from ``first`` on to the message of the chains from lo on; return 0 if they are valid."""
+    outside = 0
+    for g in range((n + LANES - 1) // LANES):
+        chain = first + g * LANES
+        row = message[lo + chain]
+        outside += _sums(
+            pointer(bins[g]), pointer(window[chain:]), min(LANES, first + n - chain), d, message.shape[1], flags,
+            pointer(row),
+        )  # fmt: skip
+    return outside
 
 
-def steps_of_clients(problem, settings, state, work, k, stop, lo, hi):
-    """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = clients; a template."""
+@jit(forceinline=True, internal=True)
+def _leave(work, lo, sums, outside, ends, begin):
+    """Say what became of a message's vectors and return whether they must be computed again, to be stored."""
+    if not sums:
+        return False
+    if outside == 0:
+        work.added[lo, 0] = 1
+        work.added[lo, 1] = -1 if ends & STORE else begin
+        return False
+    return ends & STORE == 0
+
+
+def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
+    """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = chains; a template.
+
+    ``ends``: see :mod:`fald_hpc.kernels.batches`.
+    """
     c, s, d = state.theta.shape
-    block = work.common.shape[1]
-    k0 = k
-    while k0 < stop:
-        row = common_rows(settings, work, k0, lo, hi) if settings.common_scale != 0.0 else 0
-        t = min(block - row, stop - k0)
+    most = work.lanes_common.shape[1] if settings.private_scale == 0.0 else work.lanes_private.shape[1]
+    # batches may share a group
+    between = KEEP if settings.batches == 1 else STORE
+    if ends & KEEP and settings.batches > 1:
+        ends = ends & ~KEEP | STORE
+    again = True
+    while again:
+        outside = 0
+        begin = k
+        for first in range(lo, hi, TOGETHER):
+            n = min(TOGETHER, hi - first)
+            groups, group = (n + LANES - 1) // LANES, first // LANES
+            if ends & ADD:
+                _clear(work.lanes_bins)
+            begin = k
+            while True:
+                t = min(most, stop - begin)
+                last = begin + t == stop
+                row = _common_lanes(settings, work, begin, t, first, groups) if settings.common_scale != 0.0 else 0
+                written = ends if last else between
+                flags = written
+                if uses_reference():
+                    flags |= HAS_REFERENCE
+                if state.averaged_at[first] == begin:
+                    flags |= FROM_START
+                elif work.lanes_x_at[first] == begin:
+                    flags |= FROM_KEPT
+                # with private noise one client at a time
+                part = c if settings.private_scale == 0.0 else 1
+                for i in range(0, c, part):
+                    if settings.private_scale != 0.0:
+                        for g in range(groups):
+                            chain, client = settings.first_chain + first + g * LANES, settings.first_client + i
+                            fill_normals_lanes(settings.key, PRIVATE, chain, client, 1, 0, begin, work.lanes_private[g, :t])
+                    _steps(
+                        pointer(problem.precision[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
+                        pointer(state.shift[first]), pointer(work.lanes_common[group, row]), pointer(work.lanes_private),
+                        pointer(state.mean[first]), pointer(state.theta[i, first]), pointer(work.lanes_x[i, group]),
+                        pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.window[first:]),
+                        part, n, d, t, s * d, work.lanes_x.shape[1] * d * LANES, work.lanes_common.shape[1] * d * LANES,
+                        work.lanes_private.shape[1] * d * LANES, settings.width, flags,
+                        settings.step_size, settings.common_scale, settings.private_scale,
+                    )  # fmt: skip
+                if written & (STORE | KEEP):
+                    for chain in range(first, first + n):
+                        work.lanes_x_at[chain] = begin + t if written & KEEP else NEVER
+                if last:
+                    break
+                begin += t
+            if ends & ADD:
+                outside += _add_to_message(work.lanes_bins, state.window, first, n, d, 0, work.message, lo)
+        if ends & KEEP:
+            begin = stop
+        again = _leave(work, lo, ends & ADD != 0, outside, ends, begin)
+        k, ends = begin, STORE
+
+
+def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
+    """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = clients; a template.
+
+    ``ends``: see :mod:`fald_hpc.kernels.batches`.
+    """
+    c, s, d = state.theta.shape
+    if ends & KEEP:
+        ends = ends & ~KEEP | STORE
+    private = settings.private_scale != 0.0
+    most = min(work.common.shape[1], work.lanes_private.shape[1]) if private else work.common.shape[1]
+    again = True
+    while again:
+        outside = 0
+        begin = k
         for chain in range(lo, hi):
             number = settings.first_chain + chain
-            # without private noise all clients at once
-            part = c if settings.private_scale == 0.0 else LANES
-            for first in range(0, c, part):
-                group = first // LANES
-                if settings.private_scale != 0.0:
-                    client = settings.first_client + first
-                    fill_normals_lanes(settings.key, PRIVATE, number, client, 0, 1, k0, work.lanes_private[:t])
-                origin = state.reference[chain : chain + 1] if uses_reference() else problem.mean_lanes[group]
-                _lanes(
-                    pointer(problem.precision_lanes[group]), pointer(origin), pointer(state.shift[chain]),
-                    pointer(work.common[chain, row]), pointer(work.lanes_private), pointer(state.theta[first, chain]),
-                    pointer(work.lanes_scratch), d, t, min(part, c - first), s * d,
-                    BY_CLIENTS | (HAS_REFERENCE if uses_reference() else 0),
-                    settings.step_size, settings.common_scale, settings.private_scale,
-                )  # fmt: skip
-        k0 += t
+            if ends & ADD:
+                _clear(work.lanes_bins[:1])
+            begin = k
+            while True:
+                t = min(most, stop - begin)
+                last = begin + t == stop
+                row = common_rows(settings, work, begin, t, chain, chain + 1) if settings.common_scale != 0.0 else 0
+                flags = (ends if last else STORE) | BY_CLIENTS
+                if uses_reference():
+                    flags |= HAS_REFERENCE
+                if state.averaged_at[chain] == begin:
+                    flags |= FROM_START
+                # without private noise all clients at once
+                part = LANES if private else c
+                for first in range(0, c, part):
+                    group = first // LANES
+                    if private:
+                        client = settings.first_client + first
+                        fill_normals_lanes(settings.key, PRIVATE, number, client, 0, 1, begin, work.lanes_private[0, :t])
+                    _steps(
+                        pointer(problem.precision_lanes[group]), pointer(problem.mean_lanes[group]),
+                        pointer(state.reference[chain]), pointer(state.shift[chain]), pointer(work.common[chain, row]),
+                        pointer(work.lanes_private), pointer(state.mean[chain]), pointer(state.theta[first, chain]),
+                        pointer(work.lanes_x), pointer(work.lanes_bins), pointer(work.lanes_scratch),
+                        pointer(state.window[chain:]), min(part, c - first), 1, d, t, s * d, 0, 0, 0, settings.width, flags,
+                        settings.step_size, settings.common_scale, settings.private_scale,
+                    )  # fmt: skip
+                if last:
+                    break
+                begin += t
+            if ends & ADD:
+                outside += _add_to_message(work.lanes_bins, state.window, chain, 1, d, BY_CLIENTS, work.message, lo)
+        again = _leave(work, lo, ends & ADD != 0, outside, ends, begin)
+        k, ends = begin, STORE
 
 
 chain_lanes = placeholder("chain_lanes")
 client_lanes = placeholder("client_lanes")
 
 
-def steps(problem, settings, state, work, k, stop, lo, hi):
+def steps(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance all clients of chains lo..hi-1 over iterations k..stop-1 in the way that fits the shape; a template."""
     d = state.theta.shape[2]
     if settings.side_by_side >= FEWEST_CHAINS:
-        chain_lanes(problem, settings, state, work, k, stop, lo, hi)
+        chain_lanes(problem, settings, state, work, k, stop, lo, hi, ends)
     elif settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
-        client_lanes(problem, settings, state, work, k, stop, lo, hi)
+        client_lanes(problem, settings, state, work, k, stop, lo, hi, ends)
     else:
-        plain(problem, settings, state, work, k, stop, lo, hi)
+        plain(problem, settings, state, work, k, stop, lo, hi, ends)
 
 
-def full_gradients(problem, settings, state, work, k, lo, hi):
-    """Write ∇U^i(Y) of all clients and of chains lo..hi-1 to work.gradient in the way that fits the shape; a template."""
+def full_gradients(problem, settings, state, work, k, lo, hi, ends):
+    """Compute ∇U^i(Y) of all clients and of chains lo..hi-1 in the way that fits the shape; a template.
+
+    ``ends``: to work.gradient (``STORE``), to the message (``ADD``), or both, as the steps.
+    """
     c, s, d = work.gradient.shape
-    if settings.side_by_side >= FEWEST_CHAINS:
-        for i in range(c):
-            for first in range(lo, hi, LANES):
-                _gradients(
-                    pointer(problem.precision[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
-                    pointer(work.gradient[i, first]), pointer(work.lanes_scratch), d, min(LANES, hi - first), d, d, 0,
-                )  # fmt: skip
-    elif settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
-        for chain in range(lo, hi):
+    by_chains = settings.side_by_side >= FEWEST_CHAINS
+    if not by_chains and (settings.n_clients < FEWEST_CLIENTS or d > LARGEST_DIMENSION):
+        plain(problem, settings, state, work, k, lo, hi, ends)
+        return
+    precision = flatten(problem.precision) if by_chains else flatten(problem.precision_lanes)
+    mean = flatten(problem.mean) if by_chains else flatten(problem.mean_lanes)
+    kind = 0 if by_chains else BY_CLIENTS
+    again = True
+    while again:
+        outside = 0
+        size = TOGETHER if by_chains else 1
+        for first in range(lo, hi, size):
+            n = min(size, hi - first)
+            if ends & ADD:
+                _clear(work.lanes_bins)
             _gradients(
-                pointer(problem.precision_lanes), pointer(problem.mean_lanes), pointer(state.reference[chain]),
-                pointer(work.gradient[0, chain]), pointer(work.lanes_scratch), d, c, 0, s * d, BY_CLIENTS,
+                pointer(precision), pointer(mean), pointer(state.reference[first]), pointer(work.gradient[0, first]),
+                pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.gradient_window[first:]),
+                c, n, d, s * d, settings.width, ends | kind,
             )  # fmt: skip
-    else:
-        plain(problem, settings, state, work, k, lo, hi)
+            if ends & ADD:
+                outside += _add_to_message(work.lanes_bins, state.gradient_window, first, n, d, kind, work.message, lo)
+        again = _leave(work, lo, ends & ADD != 0, outside, ends, k)
+        ends = STORE

@@ -1,10 +1,11 @@
-/* Langevin steps of dense quadratics, eight chains or eight clients at a time; see quadratic_lanes.h.
+/* The local Langevin steps of dense quadratics (fald_hpc.kernels.quadratic), and their sums over clients.
  *
- * Compiled with -ffp-contract=off, so that multiplications and additions are fused only where it is written. The variant
- * is chosen by the processor; all give the same bits.
+ * Vectors are spelled out, since every lane must do exactly what the plain steps do for one chain and client: additions in
+ * the same order, fused only where it is written. The variant is chosen by the processor; all give the same bits.
  */
 
 #include <stdint.h>
+#include <string.h>
 
 #include "vector_width.h"
 #if defined(__x86_64__)
@@ -12,13 +13,59 @@
 #endif
 #include "quadratic_lanes_call.h"
 
+/* rows of H whose products with x stay in registers together */
+#define BLOCK 10
 /* dimensions up to which a lane stays in registers; GROUPS of eight lanes then take their steps together */
 #define SMALL 4
-
-#define BLOCK 10
 #define GROUPS (WIDTH / 2)
-#define BODY "quadratic_lanes.h"
-#include "all_widths.h"
+
+struct quadratic {
+    const double *precision, *mean, *reference, *shift, *common, *private, *start;
+    double *x, *kept, *bins, *scratch;
+    double *anchors; /* [groups of chains, one if by_clients][3][LANES] */
+    int64_t clients, chains, d, t, client_stride, kept_stride, common_stride, private_stride;
+    int by_clients, has_reference, from_start, from_kept, store, add, keep;
+    double step_size, common_scale, private_scale;
+};
+
+/* What the steps of some lanes read and write; the second vector of two lies ``group`` numbers behind the first, but for noise. */
+struct lanes {
+    double *x, *now, *next;
+    const double *precision, *origin, *shift, *common, *private;
+    int64_t d, t, group, common_stride, private_stride;
+    int one_origin, has_reference, products;
+    double step_size, common_scale, private_scale;
+};
+
+/* 2^exponent for -1022 <= exponent <= 1023 */
+static double power(int64_t exponent)
+{
+    const int64_t bits = (exponent + 1023) << 52;
+    double r;
+    memcpy(&r, &bits, sizeof r);
+    return r;
+}
+
+#define ANCHORS (2 * 3 * LANES)
+
+/* Anchors of the chains: adding and subtracting 1.5 2^52 grid rounds to a multiple of the grid. */
+static void set_anchors(const struct quadratic *q, const int64_t *window, int64_t grid)
+{
+    for (int i = 0; i < 3; ++i) {
+        const int64_t below = 53 - (i + 1) * grid;
+        double *anchors = q->anchors + i * LANES;
+        if (q->by_clients) {
+            const double anchor = 1.5 * power(window[0] + below);
+            for (int l = 0; l < LANES; ++l) anchors[l] = anchor;
+            continue;
+        }
+        /* those of lanes that are not in use play no part */
+        for (int l = 0; l < 2 * LANES; ++l) anchors[l / LANES * 3 * LANES + l % LANES] = 1.5 * power((l < q->chains ? window[l] : 0) + below);
+    }
+}
+
+/* ones in the first n of eight lanes: LANES - n numbers behind the beginning */
+static const int64_t first_lanes[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
 /* vectors that straddle two lines of the cache take twice as long to load */
 static double *aligned(double *scratch)
@@ -26,28 +73,62 @@ static double *aligned(double *scratch)
     return (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
 }
 
-void fald_quadratic_lanes(
-    const double *precision, const double *origin, const double *shift, const double *common, const double *private,
-    double *x, double *scratch, int64_t d, int64_t t, int64_t n, int64_t stride, int64_t flags,
-    double step_size, double common_scale, double private_scale)
+#define BODY "quadratic_lanes.h"
+#include "all_widths.h"
+
+void fald_quadratic_steps(
+    const double *precision, const double *mean, const double *reference, const double *shift, const double *common,
+    const double *private, const double *start, double *x, double *kept, double *bins, double *scratch, const int64_t *window,
+    int64_t clients, int64_t chains, int64_t d, int64_t t, int64_t client_stride, int64_t kept_stride, int64_t common_stride,
+    int64_t private_stride,
+    int64_t grid, int64_t flags, double step_size, double common_scale, double private_scale)
 {
+    double anchors[ANCHORS];
     const struct quadratic q = {
-        .precision = precision, .origin = origin, .shift = shift, .common = common, .private = private,
-        .x = x, .scratch = aligned(scratch), .d = d, .t = t, .n = n, .stride = stride,
-        .by_clients = flags & 1, .has_reference = flags >> 1 & 1,
-        .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
+        .precision = precision, .mean = mean, .reference = reference, .shift = shift, .common = common, .private = private,
+        .start = start, .x = x, .kept = kept, .bins = bins, .scratch = aligned(scratch), .anchors = anchors, .clients = clients, .chains = chains,
+        .d = d, .t = t, .client_stride = client_stride, .kept_stride = kept_stride, .common_stride = common_stride, .private_stride = private_stride,
+        .by_clients = (flags & BY_CLIENTS) != 0, .has_reference = (flags & HAS_REFERENCE) != 0,
+        .from_start = (flags & FROM_START) != 0, .from_kept = (flags & FROM_KEPT) != 0, .store = (flags & STORE) != 0,
+        .add = (flags & ADD) != 0, .keep = (flags & KEEP) != 0, .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
     };
+    if (q.add) set_anchors(&q, window, grid);
     CALL_FOR(flags >> 8, run, &q)
 }
 
 void fald_quadratic_gradients(
-    const double *precision, const double *origin, const double *x, double *out, double *scratch,
-    int64_t d, int64_t n, int64_t x_stride, int64_t out_stride, int64_t flags)
+    const double *precision, const double *mean, const double *reference, double *out, double *bins, double *scratch,
+    const int64_t *window, int64_t clients, int64_t chains, int64_t d, int64_t client_stride, int64_t grid, int64_t flags)
 {
-    /* x is only read here */
+    double anchors[ANCHORS];
     const struct quadratic q = {
-        .precision = precision, .origin = origin, .x = (double *)x, .scratch = aligned(scratch),
-        .d = d, .n = n, .stride = x_stride, .by_clients = flags & 1,
+        .precision = precision, .mean = mean, .reference = reference, .x = out, .bins = bins, .scratch = aligned(scratch), .anchors = anchors,
+        .clients = clients, .chains = chains, .d = d, .client_stride = client_stride,
+        .by_clients = (flags & BY_CLIENTS) != 0, .store = (flags & STORE) != 0, .add = (flags & ADD) != 0,
     };
-    CALL_FOR(flags >> 8, gradients, &q, out, out_stride)
+    if (q.add) set_anchors(&q, window, grid);
+    CALL_FOR(flags >> 8, gradients, &q)
+}
+
+int64_t fald_quadratic_sums(
+    const double *bins, const int64_t *window, int64_t chains, int64_t d, int64_t stride, int64_t flags, double *messages)
+{
+    int64_t outside = 0;
+    const double *largest = bins + 3 * d * LANES;
+    if (flags & BY_CLIENTS) {
+        const double limit = power(window[0]);
+        for (int l = 0; l < LANES; ++l) outside += !(largest[l] <= limit);
+        for (int64_t j = 0; j < 3 * d; ++j, bins += LANES) {
+            messages[j] = ((bins[0] + bins[1]) + (bins[2] + bins[3])) + ((bins[4] + bins[5]) + (bins[6] + bins[7]));
+            outside += messages[j] != messages[j];
+        }
+        return outside;
+    }
+    for (int64_t l = 0; l < chains; ++l) outside += !(largest[l] <= power(window[l]));
+    for (int64_t j = 0; j < 3 * d; ++j, bins += LANES)
+        for (int64_t l = 0; l < chains; ++l) {
+            messages[l * stride + j] = bins[l];
+            outside += bins[l] != bins[l];
+        }
+    return outside;
 }

@@ -1,4 +1,4 @@
-/* The steps of eight lanes across a gap, as compiled Python calls them (fald_hpc.kernels.quadratic). */
+/* Steps and gradients of dense quadratics in lanes, as compiled Python calls them (fald_hpc.kernels.quadratic). */
 
 #ifndef FALD_QUADRATIC_LANES_CALL_H
 #define FALD_QUADRATIC_LANES_CALL_H
@@ -7,32 +7,47 @@
 
 #define LANES 8
 
-/* Arrays with LANES as their last axis are best aligned to 64 bytes. */
+/* flags; from bit 8 on the vector width to use, 0 for the widest */
+#define BY_CLIENTS 1    /* lanes are clients of one chain, else chains */
+#define HAS_REFERENCE 2 /* gradients are H (x - Y) + C, else H (x - mu) */
+#define FROM_START 4    /* all clients begin at start, else at x */
+#define STORE 8         /* write where they end to x */
+#define ADD 16          /* add where they end to bins */
+#define KEEP 32         /* write it to kept; not BY_CLIENTS */
+#define FROM_KEPT 64    /* all clients begin at kept */
 
-struct quadratic {
-    const double *precision; /* H: [d][d], or [groups][d][d][LANES] with the lanes' own if by_clients */
-    const double *origin;    /* H multiplies x - origin: [d] if by_clients == has_reference, else [groups][d][LANES] */
-    const double *shift;     /* added to the gradient if has_reference: [d] if by_clients, else [d][LANES] */
-    const double *common;    /* [t][d] if by_clients, else [t][d][LANES]; not read if its scale is 0 */
-    const double *private;   /* [t][d][LANES]; not read if its scale is 0 */
-    double *x;               /* lane l at x + l stride: [d] */
-    double *scratch;         /* 4 d LANES numbers and 64 bytes */
-    int64_t d, t, n, stride; /* dimension, steps, lanes in use, distance of lanes in x */
-    int by_clients, has_reference;
-    double step_size, common_scale, private_scale;
-};
+/* Arrays with LANES as their last axis are best aligned to 64 bytes.
+ *
+ * precision  H: [clients][d][d], or [groups][d][d][LANES] with the lanes' own if BY_CLIENTS
+ * mean       mu: [clients][d], or [groups][d][LANES]; not read with a reference
+ * reference  Y: [chains][d], one chain if BY_CLIENTS; read with a reference only
+ * shift      C, likewise
+ * common     [t][d], or [groups][..][d][LANES] with common_stride between groups; not read if its scale is 0
+ * private    [t][d][LANES] or, of two groups of chains, [groups][..][d][LANES] with private_stride; not read if its scale is 0
+ * start      [chains][d], one chain if BY_CLIENTS
+ * x          client i, chain s at x + i client_stride + s d: [d]
+ * kept       client i at kept + i kept_stride: [groups][d][LANES]; not read but for KEEP and FROM_KEPT
+ * bins       [3 d + 1][LANES] for each group of chains, or one if BY_CLIENTS: sums and the largest magnitude
+ * scratch    SCRATCH d LANES numbers and 64 bytes
+ *
+ * At most two groups of chains, any number of clients; with private noise one client, or one group of them. */
+#define SCRATCH 14
 
-/* flags: bit 0 by_clients, bit 1 has_reference; from bit 8 on the vector width to use, 0 for the widest. More than LANES
- * lanes only if by_clients, in groups of eight, and with common noise alone. */
-void fald_quadratic_lanes(
-    const double *precision, const double *origin, const double *shift, const double *common, const double *private,
-    double *x, double *scratch, int64_t d, int64_t t, int64_t n, int64_t stride, int64_t flags,
-    double step_size, double common_scale, double private_scale);
+void fald_quadratic_steps(
+    const double *precision, const double *mean, const double *reference, const double *shift, const double *common,
+    const double *private, const double *start, double *x, double *kept, double *bins, double *scratch, const int64_t *window,
+    int64_t clients, int64_t chains, int64_t d, int64_t t, int64_t client_stride, int64_t kept_stride, int64_t common_stride,
+    int64_t private_stride,
+    int64_t grid, int64_t flags, double step_size, double common_scale, double private_scale);
 
-/* out = H (x - origin) for n lanes: lane l of x at l x_stride, of out at l out_stride; origin is one for all lanes, or
- * [groups][d][LANES] if by_clients. flags as above, without has_reference. */
+/* Gradients H (Y - mu) at the references of all chains: to out, as x, if STORE; to bins if ADD. */
 void fald_quadratic_gradients(
-    const double *precision, const double *origin, const double *x, double *out, double *scratch,
-    int64_t d, int64_t n, int64_t x_stride, int64_t out_stride, int64_t flags);
+    const double *precision, const double *mean, const double *reference, double *out, double *bins, double *scratch,
+    const int64_t *window, int64_t clients, int64_t chains, int64_t d, int64_t client_stride, int64_t grid, int64_t flags);
+
+/* Bins of a group of chains, or of the one chain if BY_CLIENTS, to messages: 3 d sums, chains stride apart. Returns 0 if all values
+ * lay inside the windows; else the sums are void. */
+int64_t fald_quadratic_sums(
+    const double *bins, const int64_t *window, int64_t chains, int64_t d, int64_t stride, int64_t flags, double *messages);
 
 #endif

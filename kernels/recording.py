@@ -4,6 +4,7 @@ import numpy as np
 
 from fald_hpc.kernels.averaging import exchange, finish
 from fald_hpc.kernels.jit import flatten, fma, jit, stack
+from fald_hpc.kernels.memory import copy_row
 from fald_hpc.kernels.state import AVERAGING, DONE, MESSAGES
 
 ALL, EACH = 64, 16
@@ -68,6 +69,18 @@ def measured(averagings):
     return min(averagings, ALL) + max(0, -(-averagings // EACH) - ALL // EACH)
 
 
+@jit(forceinline=True)
+def watched(n):
+    """Return whether distances are measured at a chain's n-th averaging, counted from 0."""
+    return n < ALL or n % EACH == 0
+
+
+@jit(forceinline=True, internal=True)
+def measures_distance(settings, log, after, chain):
+    """Return whether distances are measured at the averaging before iteration ``after``; all chains of a batch are alike."""
+    return after > settings.burn_in and watched(log.averagings[chain])
+
+
 @jit(forceinline=True, internal=True)
 def stand_apart(state, lo, hi, log):
     """Add the clients' square distances from the new mean to their sums: drift, just before averaging removes it.
@@ -79,7 +92,7 @@ def stand_apart(state, lo, hi, log):
     for s in range(lo, hi):
         n = log.averagings[s]
         log.averagings[s] = n + 1
-        if n < ALL or n % EACH == 0:
+        if watched(n):
             for i in range(state.theta.shape[0]):
                 log.apart[i, s] += square_distance(state.theta[i, s], state.mean[s])
 
@@ -93,8 +106,7 @@ def give_to_all(mean, lo, hi, theta):
     if n < row or not (n == 1 or n == 2 or n == 4 or n == 8):
         for i in range(c):
             place = i * row + lo * d
-            for j in range(n):
-                target[place + j] = source[lo * d + j]
+            copy_row(source[lo * d : lo * d + n], target[place : place + n])
         return
     # short rows, one behind the other: eight numbers at a time, which the compiler stores as vectors
     pattern = stack(np.float64, EIGHT)
@@ -109,12 +121,22 @@ def give_to_all(mean, lo, hi, theta):
 
 
 @jit(internal=True)
+def catch_up(state, k, lo, hi):
+    """Write the mean to theta for those of chains lo..hi-1 that averaged right before iteration k."""
+    for s in range(lo, hi):
+        if state.averaged_at[s] == k:
+            give_to_all(state.mean, s, s + 1, state.theta)
+
+
+@jit(forceinline=True, internal=True)
 def averaged(settings, state, work, after, lo, hi, log):
-    """Take the means of the last message as every client's parameter and record them; ``after`` = k + 1."""
+    """Take the means of the last message as every client's parameter and record them; ``after`` = k + 1.
+
+    What says so is ``averaged_at``: theta follows when somebody wants it (:func:`catch_up`).
+    """
     finish(settings, work, 0, lo, hi, state.mean)
     if after > settings.burn_in:
         stand_apart(state, lo, hi, log)
     for s in range(lo, hi):
         state.averaged_at[s] = after
-    give_to_all(state.mean, lo, hi, state.theta)
     record(settings, state.mean, after, lo, hi, log)

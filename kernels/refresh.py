@@ -6,8 +6,10 @@ from fald_hpc.kernels.state import ROWS_TOUCHED
 full_gradient = placeholder("full_gradient")
 
 
-def full_gradients(problem, settings, state, work, k, lo, hi):
+def full_gradients(problem, settings, state, work, k, lo, hi, ends):
     """Write ∇U^i(Y) of all clients and of chains lo..hi-1 to work.gradient; ``k`` is what a failure reports.
+
+    They are stored, whatever ``ends`` asks for (:mod:`fald_hpc.kernels.batches`).
 
     A template: ``full_gradient(problem, i, y, kept, out)`` is the potential's and returns rows touched (negative: failed).
     """

@@ -8,17 +8,25 @@ from fald_hpc.kernels.state import COIN_BLOCK
 
 
 @jit(internal=True)
+def _draw(key, chain, first, average_threshold, refresh_threshold, coins, coins_at):
+    """Draw the block of coins that begins with iteration ``first``; apart, with no record, since it is seldom called."""
+    fill(key, chain, first, average_threshold, refresh_threshold, coins)
+    coins_at[0] = chain
+    coins_at[1] = first
+
+
+@jit(forceinline=True, internal=True)
 def coins_of(settings, work, chain, k):
     """Return the coins of iteration k (bits of :mod:`fald_hpc.kernels.coins`) of a chain or of ``SHARED``."""
     first = k - k % COIN_BLOCK
     if work.coins_at[0] != chain or work.coins_at[1] != first:
-        fill(settings.key, chain, first, settings.average_threshold, settings.refresh_threshold, work.coins)
-        work.coins_at[0] = chain
-        work.coins_at[1] = first
+        _draw(
+            settings.key, chain, first, settings.average_threshold, settings.refresh_threshold, work.coins, work.coins_at
+        )
     return work.coins[k - first]
 
 
-@jit(internal=True)
+@jit(forceinline=True, internal=True)
 def next_event(settings, work, chain, mask, k, stop):
     """Return the first iteration in k..stop-1 with a coin of the mask, or stop."""
     while k < stop:

@@ -7,12 +7,6 @@
 #define PARTS 8
 /* vectors of rows at a time: as one waits for its exponential, another computes. A multiple of PARTS/WIDTH. */
 #define VECTORS 4
-/* features at most: fald_hpc.kernels.short_rows.MOST */
-#define MOST 15
-
-#define LINEAR 0
-#define LOGISTIC 1
-#define POISSON 2
 
 #define BODY "short_rows.h"
 #include "all_widths.h"

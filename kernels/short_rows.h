@@ -4,14 +4,7 @@
  * parts, row r in part r mod 8, whatever the width.
  */
 
-#include "elementary.h"
-
-INLINE VECTOR NAME(residual)(const int family, VECTOR eta, VECTOR target)
-{
-    if (family == LOGISTIC) return NAME(sigmoid)(eta) - target;
-    if (family == POISSON) return NAME(exponential)(eta) - target;
-    return eta - target;
-}
+#include "residuals.h"
 
 /* Rows of so many vectors from a column on; the first n of them are there. */
 INLINE void NAME(rows)(

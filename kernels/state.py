@@ -19,8 +19,16 @@ IN_TURNS = 6
 """Clients that take short steps in turns."""
 SHORT = 32
 """Dimension up to which a step is short."""
+SHORT_GROUPS = 2
+"""Groups of eight clients that take steps on short rows together."""
+ROWS_AHEAD = 4096
+"""Rows of a group that are chosen ahead for them, of all groups and chains: 256 KiB."""
+FEWEST_AHEAD = 16
+"""Steps for which these must do; with more chains they are chosen for one chain after another."""
 NEVER = -(1 << 62)
 """The iteration of noise that has not been drawn."""
+SCRATCH = 14
+"""Work space of dense quadratics, in vectors of a group (``quadratic_lanes_call.h``)."""
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
 
@@ -29,6 +37,11 @@ NOTHING, AVERAGING, REFERENCE, BOTH, SHIFT = range(5)
 
 # results of a compiled segment
 DONE, NOT_FINITE, FAILED, MPI_ERROR = range(4)
+# of the receipt of a message, besides: some value lies outside its window
+OUTSIDE = 4
+
+# where advancing leaves the positions X^i: in theta, added to the message, or where further steps begin fastest
+STORE, ADD, KEEP = 8, 16, 32
 
 # entries of State.tally
 AVERAGES, REFRESHES, MESSAGES, REPEATS, ROWS_TOUCHED, LOOP_STEP, N_TALLIES = range(7)
@@ -84,7 +97,8 @@ class Work(NamedTuple):
     message: np.ndarray  # float64[2 s, 3 d + FLAGS]
     received: np.ndarray  # float64[2 s, 3 d + FLAGS]
     maxima: np.ndarray  # float64[2, 2 s]: to send and received
-    under_way: np.ndarray  # int64[s, 2]: what each batch's last message carries, and the iteration after it
+    added: np.ndarray  # int64[s, 2]: 1 if a batch has its vectors in the message already; where from to compute them again, or -1
+    under_way: np.ndarray  # int64[s, 3]: what each batch's last message carries, the iteration after it, ``added[lo, 1]``
     requests: np.ndarray  # float64[s, PENDING_DOUBLES]: what MPI keeps of it
     average: np.ndarray  # float64[s, d]
     pending: np.ndarray  # float64[s, d]: the next reference
@@ -102,10 +116,13 @@ class Work(NamedTuple):
     failed: np.ndarray  # int64[3]: local client, chain and iteration of the first failed gradient, or -1
     lanes_common: np.ndarray  # float64[g, t, d, LANES]: Z of g groups of chains (this and below: fused steps only)
     lanes_at: np.ndarray  # int64[g, 2]: first chain of each group there, and iteration of its first row
-    lanes_private: np.ndarray  # float64[t, d, LANES]: Z^i of eight chains or clients
-    lanes_reference: np.ndarray  # float64[g, d, LANES]: Y, or other origins of the quadratic
-    lanes_shift: np.ndarray  # float64[g, d, LANES]: C
-    lanes_scratch: np.ndarray  # float64[4 d + 1, LANES]
+    lanes_private: np.ndarray  # float64[2, t, d, LANES]: Z^i of two groups of chains or clients
+    lanes_rows: np.ndarray  # int64[s or 1, g, t, places, LANES]: rows of the minibatches of g groups of clients
+    rows_at: np.ndarray  # int64[s or 1]: iteration of the first of them
+    lanes_bins: np.ndarray  # float64[2, 3 d + 1, LANES]: exact sums of two groups of chains, or over eight clients in the first
+    lanes_x: np.ndarray  # float64[c, g, d, LANES]: X^i of g groups of chains
+    lanes_x_at: np.ndarray  # int64[s]: iteration at which they are there, and theta need not say so
+    lanes_scratch: np.ndarray  # float64[SCRATCH d + 1, LANES]
 
 
 def new_state(c: int, s: int, d: int, kept: int) -> State:
@@ -128,22 +145,32 @@ def new_log(c: int, s: int, d: int) -> Log:
     return Log(np.zeros((s, 1, d)), np.zeros(s, np.int64), np.zeros((c, s)), np.zeros(s, np.int64))
 
 
-def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int, lanes: bool = False) -> Work:
+def new_work(
+    s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int, lanes: bool = False, places: int = 0
+) -> Work:
     """Return work space for s chains and d coordinates.
 
-    ``n_words`` random words pick the largest minibatch; ``lanes`` for fused steps.
+    ``n_words`` random words pick the largest minibatch; ``lanes`` for fused steps of quadratics, ``places`` of a step's rows
+    for those of regressions with short rows (:func:`fald_hpc.kernels.short_steps.places`).
     """
     c = n_rows.size
     # noise of as many iterations as stay in the second-level cache beside the clients' data
     t = int(min(max(1, 32768 // (s * d)), 256))
     groups = -(-s // LANES) if lanes else 0
+    # a gap that fits into what is there takes no second pass: more rows, of which two groups of chains read theirs at a time
+    in_lanes, private = (int(min(max(1, numbers // (n * d)), 256)) for numbers, n in ((131072, s), (16384, 2 * LANES)))
     together = IN_TURNS if d <= SHORT else 1
+    client_groups = -(-c // LANES)
+    every_chain = places * s * client_groups * FEWEST_AHEAD <= ROWS_AHEAD
+    slots = s if every_chain else 1
+    ahead = min(t, max(FEWEST_AHEAD, ROWS_AHEAD // max(1, places * slots * client_groups))) if places else 0
     return Work(
         gradient=np.zeros((c, s, d)),
         message=np.zeros((2 * s, BINS * d + FLAGS)),
         received=np.zeros((2 * s, BINS * d + FLAGS)),
         maxima=np.zeros((2, 2 * s)),
-        under_way=np.zeros((s, 2), np.int64),
+        added=np.tile(np.array([0, -1]), (s, 1)),
+        under_way=np.zeros((s, 3), np.int64),
         requests=np.zeros((s, PENDING_DOUBLES)),
         average=np.zeros((s, d)),
         pending=np.zeros((s, d)),
@@ -159,10 +186,13 @@ def new_work(s: int, d: int, n_rows: np.ndarray, batch: np.ndarray, n_words: int
         n_rows=n_rows.astype(np.int64),
         batch=batch.astype(np.int64),
         failed=np.full(3, -1, np.int64),
-        lanes_common=aligned.zeros((groups, t, d, LANES)),
+        lanes_common=aligned.zeros((groups, in_lanes, d, LANES)),
         lanes_at=np.full((groups, 2), NEVER, np.int64),
-        lanes_private=aligned.zeros((t if lanes else 0, d, LANES)),
-        lanes_reference=aligned.zeros((groups, d, LANES)),
-        lanes_shift=aligned.zeros((groups, d, LANES)),
-        lanes_scratch=aligned.zeros((4 * d + 1 if lanes else 0, LANES)),
+        lanes_private=aligned.zeros((2, private if lanes else ahead, d, LANES)),
+        lanes_rows=np.zeros((slots, client_groups, ahead, places, LANES), np.int64),
+        rows_at=np.full(slots, NEVER, np.int64),
+        lanes_bins=aligned.zeros((2 if lanes else 0, BINS * d + 1, LANES)),
+        lanes_x=aligned.zeros((c, groups, d, LANES)),
+        lanes_x_at=np.full(s, NEVER, np.int64),
+        lanes_scratch=aligned.zeros((SCRATCH * d + 1 if lanes else 0, LANES)),
     )

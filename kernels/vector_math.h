@@ -63,3 +63,30 @@ INLINE VECTOR NAME(where_less)(VECTOR a, VECTOR b, VECTOR yes, VECTOR no)
     return (VECTOR)(((INTEGERS)yes & mask) | ((INTEGERS)no & ~mask));
 #endif
 }
+
+/* The first m numbers at a place, zeros behind them. */
+INLINE VECTOR NAME(load)(const double *place, int64_t m)
+{
+    if (m >= WIDTH) return *(const VECTOR *)place;
+#if WIDTH == 8
+    return (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1 << m) - 1), place);
+#else
+    VECTOR r = {0};
+    for (int64_t l = 0; l < m; ++l) r[l] = place[l];
+    return r;
+#endif
+}
+
+/* Writes the first m numbers of x to a place. */
+INLINE void NAME(store)(double *place, VECTOR x, int64_t m)
+{
+    if (m >= WIDTH) {
+        *(VECTOR *)place = x;
+        return;
+    }
+#if WIDTH == 8
+    _mm512_mask_storeu_pd(place, (__mmask8)((1 << m) - 1), (__m512d)x);
+#else
+    for (int64_t l = 0; l < m; ++l) place[l] = x[l];
+#endif
+}

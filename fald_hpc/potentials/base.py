@@ -30,6 +30,11 @@ class Kernels:
     Both give the same bits."""
     full_gradients: Callable[..., Any] | None = None
     """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
+    adds: bool = False
+    """Whether ``advance`` and ``full_gradients`` can add vectors to messages themselves (:mod:`fald_hpc.kernels.batches`)."""
+    chains_together: int | None = None
+    """Chains whose state and noise stay in cache beside the clients' data: so many run a segment together where no message
+    leaves the rank; None: all."""
     fald_parts: dict[str, Any] = field(default_factory=dict)
     """What to bind in ``advance`` for FALD."""
     vr_parts: dict[str, Any] = field(default_factory=dict)

@@ -85,8 +85,8 @@ def _diagonal_full_gradient(problem, i, y, kept, out):
 
 def _fused(label: str, uses_reference: Any) -> dict[str, Any]:
     return {
-        "chain_lanes": instantiate(quadratic.steps_of_chains, label, uses_reference=uses_reference),
-        "client_lanes": instantiate(quadratic.steps_of_clients, label, uses_reference=uses_reference),
+        "chain_lanes": instantiate(quadratic.steps_of_chains, label, merge=True, uses_reference=uses_reference),
+        "client_lanes": instantiate(quadratic.steps_of_clients, label, merge=True, uses_reference=uses_reference),
     }
 
 
@@ -98,6 +98,8 @@ _DENSE = Kernels(
     # without compilation there is nothing to fuse
     advance=None if DISABLED else quadratic.steps,
     full_gradients=None if DISABLED else quadratic.full_gradients,
+    adds=True,
+    chains_together=quadratic.TOGETHER,
     fald_parts=_fused("fald", quadratic.no),
     vr_parts=_fused("vr_fald_star", quadratic.yes),
 )

@@ -8,8 +8,8 @@ import numpy as np
 
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
-from fald_hpc.kernels import glm, short_rows
-from fald_hpc.kernels.jit import instantiate, jit
+from fald_hpc.kernels import glm, short_rows, short_steps
+from fald_hpc.kernels.jit import DISABLED, instantiate, jit
 from fald_hpc.potentials.base import Kernels, Potential, check_scale
 
 INTERCEPT = "intercept"
@@ -54,6 +54,10 @@ def glm_kernels(label: str, residual: Callable[..., Any]) -> Kernels:
         instantiate(glm.gradient, label, forceinline=True, residual=residual, residuals_of=rows),
         instantiate(glm.difference, label, forceinline=True, residual=residual, residuals_of=rows),
         instantiate(glm.full_gradient, label, residual=residual),
+        # without compilation there is nothing to fuse
+        advance=None if DISABLED else short_steps.steps,
+        fald_parts={"uses_reference": short_steps.no},
+        vr_parts={"uses_reference": short_steps.yes},
     )
 
 
@@ -116,8 +120,9 @@ class Regression(Potential):
         }
         family = short_rows.FAMILIES.get(self.name, short_rows.NONE)
         columns, place = short_rows.side_by_side(**of_rows, family=family)
+        of_row = short_steps.packed(rows, of_rows["weight"], of_rows["offset"], of_rows["target"], family)
         prior = np.ascontiguousarray(shares, np.float64) / self.prior_scale**2
-        return glm.Problem(**of_rows, prior=prior, columns=columns, place=place, family=family)
+        return glm.Problem(**of_rows, prior=prior, columns=columns, place=place, packed=of_row, family=family)
 
     def kept_size(self, n_rows: int) -> int:
         """Return one residual a row."""

@@ -15,7 +15,7 @@ With b = 1 and p_c = 1 this is SGLD, at full batch LSD (unadjusted Langevin).
 from dataclasses import dataclass
 from functools import cache
 
-from fald_hpc.kernels.batches import in_pieces, settle, stage
+from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps
 from fald_hpc.kernels.coins import AVERAGE
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
@@ -27,6 +27,7 @@ from fald_hpc.samplers.base import Sampler
 gradient = placeholder("gradient")
 advance = placeholder("advance")
 until_message = placeholder("until_message")
+settle = placeholder("settle")
 
 
 def estimate(problem, state, i, s, x, rows, out):
@@ -34,9 +35,9 @@ def estimate(problem, state, i, s, x, rows, out):
     return gradient(problem, i, x, rows, out)
 
 
-def before(problem, settings, state, work, kind, k, event, stop, lo, hi):
+def before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends):
     """Advance chains lo..hi-1 from iteration k to stop: X̃ is then what a message carries."""
-    advance(problem, settings, state, work, k, stop, lo, hi)
+    advance(problem, settings, state, work, k, stop, lo, hi, ends)
 
 
 def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
@@ -64,7 +65,7 @@ def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo,
             status = record_local(settings, state, work, k, lo, hi, log)
             if status != DONE:
                 return status, k
-    status, at = settle(settings, state, work, log, lo, hi)
+    status, at = settle(problem, settings, state, work, log, k, lo, hi)
     return status, k if status == DONE else at
 
 
@@ -93,10 +94,16 @@ class FALD(Sampler):
         """Return the compiled segment for a potential's kernels."""
         label = f"fald_{kernels.label}"
         one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, gradient=kernels.gradient)
-        steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
+        steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
+        again = no_steps
+        parts = kernels.fald_parts
+        if kernels.adds:
+            again = instantiate(
+                kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, plain=no_steps, **parts
+            )
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.fald_parts)
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, plain=steps, **parts)
         pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         work = instantiate(before, label, cache=kernels.cache, merge=True, advance=pieces)
-        one_stage = instantiate(stage, label, cache=kernels.cache, merge=True, before=work)
-        return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)
+        messages = message_functions(label, kernels.cache, work, again, no_gradients)
+        return instantiate(segment, label, cache=kernels.cache, **messages)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from fald_hpc.kernels.averaging import exchange, finish
-from fald_hpc.kernels.batches import in_pieces, settle, stage
+from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps
 from fald_hpc.kernels.coins import AVERAGE, REFRESH
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
@@ -28,10 +28,12 @@ from fald_hpc.kernels.state import (
     AVERAGING,
     BOTH,
     DONE,
+    KEEP,
     NOTHING,
     REFERENCE,
     REFRESHES,
     SHIFT,
+    STORE,
 )
 from fald_hpc.samplers.base import Sampler
 
@@ -40,6 +42,7 @@ full_gradients = placeholder("full_gradients")
 advance = placeholder("advance")
 gradients = placeholder("gradients")
 until_message = placeholder("until_message")
+settle = placeholder("settle")
 
 
 def estimate(problem, state, i, s, x, rows, out):
@@ -50,37 +53,47 @@ def estimate(problem, state, i, s, x, rows, out):
     return touched
 
 
-def gradients_at_reference(problem, settings, state, work, k, lo, hi):
-    """Take work.pending as the reference Y of chains lo..hi-1; put the ∇U^i(Y) of this rank into work.gradient."""
+def gradients_at_reference(problem, settings, state, work, k, lo, hi, ends):
+    """Take work.pending as the reference Y of chains lo..hi-1; compute the ∇U^i(Y) of this rank."""
     copy(work.pending, lo, hi, state.reference)
-    full_gradients(problem, settings, state, work, k, lo, hi)
+    full_gradients(problem, settings, state, work, k, lo, hi, ends)
 
 
 def refresh(problem, settings, state, work, k, lo, hi):
     """Take work.pending as the reference Y of chains lo..hi-1 and compute the shift C: one message (the start)."""
-    gradients(problem, settings, state, work, k, lo, hi)
+    gradients(problem, settings, state, work, k, lo, hi, STORE)
     status = exchange(settings, state, work, SHIFT, lo, hi)
     if status == DONE:
         finish(settings, work, 0, lo, hi, state.shift)
     return status
 
 
-def before(problem, settings, state, work, kind, k, event, stop, lo, hi):
+def before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends):
     """Advance chains lo..hi-1 from iteration k to stop and prepare what a message of iteration ``event`` carries.
 
     A new reference is the mean of X^i before that iteration's step: a message of its own (``REFERENCE``), or together
     with X̃ (``BOTH``); after an averaging it is known.
     """
+    until = stop
     if kind == BOTH:
-        advance(problem, settings, state, work, k, event, lo, hi)
-        for i in range(state.theta.shape[0]):
-            copy(state.theta[i], lo, hi, work.gradient[i])
-        k = event
+        # two vectors in one message, rarely: both are stored
+        until = event
+        ends = STORE
     elif state.averaged_at[lo] == event:
         copy(state.mean, lo, hi, work.pending)
-    advance(problem, settings, state, work, k, stop, lo, hi)
+    if kind == REFERENCE:
+        # the steps go on from there
+        ends |= KEEP
+    # one call in a loop, as in segment
+    while True:
+        advance(problem, settings, state, work, k, until, lo, hi, KEEP if kind == SHIFT else ends)
+        if until == stop:
+            break
+        for i in range(state.theta.shape[0]):
+            copy(state.theta[i], lo, hi, work.gradient[i])
+        k, until = until, stop
     if kind == SHIFT:
-        gradients(problem, settings, state, work, stop, lo, hi)
+        gradients(problem, settings, state, work, stop, lo, hi, ends)
 
 
 def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo, hi):
@@ -122,13 +135,13 @@ def segment(problem, settings, state, work, log, k, soft_stop, stop, shared, lo,
             break
         if settings.every_step and not averages:
             # the buffers are needed: what they hold is taken first
-            status, at = settle(settings, state, work, log, lo, hi)
+            status, at = settle(problem, settings, state, work, log, k, lo, hi)
             if status != DONE:
                 return status, at
             status = record_local(settings, state, work, k, lo, hi, log)
             if status != DONE:
                 return status, k
-    status, at = settle(settings, state, work, log, lo, hi)
+    status, at = settle(problem, settings, state, work, log, k, lo, hi)
     return status, k if status == DONE else at
 
 
@@ -178,14 +191,21 @@ class VRFALDStar(Sampler):
     def compiled(kernels):
         """Return the compiled segment for a potential's kernels."""
         label = f"vr_fald_star_{kernels.label}"
-        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, difference=kernels.difference)
-        steps = instantiate(local_steps, label, cache=kernels.cache, internal=True, estimate=one)
-        if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, internal=True, plain=steps, **kernels.vr_parts)
-        pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         at = VRFALDStar._gradients_at_reference(kernels)
+        one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, difference=kernels.difference)
+        steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
+        again, gradients_again = no_steps, no_gradients
+        parts = kernels.vr_parts
+        if kernels.adds:
+            again = instantiate(
+                kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, plain=no_steps, **parts
+            )
+            gradients_again = at
+        if kernels.advance is not None:
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, plain=steps, **parts)
+        pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         work = instantiate(
             before, label, cache=kernels.cache, merge=True, advance=pieces, gradients=at
         )
-        one_stage = instantiate(stage, label, cache=kernels.cache, merge=True, before=work)
-        return instantiate(segment, label, cache=kernels.cache, until_message=one_stage)
+        messages = message_functions(label, kernels.cache, work, again, gradients_again)
+        return instantiate(segment, label, cache=kernels.cache, **messages)

@@ -15,7 +15,7 @@ COMPILERS = {
 OPTIONS = ["-O2", "-ffp-contract=off", "-Wno-psabi", "-Wall", "-Wextra", "-Werror"]
 """As in setup.py, and no warning."""
 
-SOURCES = ["normals.c", "short_rows.c", "exact_add.c", "quadratic_lanes.c"]
+SOURCES = ["normals.c", "short_rows.c", "short_steps.c", "exact_add.c", "exact_mean.c", "quadratic_lanes.c"]
 
 pytestmark = pytest.mark.skipif(not (LEAVES / "normals.c").exists(), reason="needs the sources, not an installed package")
 
@@ -23,12 +23,15 @@ DRIVER = """
 #include <stdio.h>
 #include <string.h>
 #include "exact_add_call.h"
+#include "exact_mean_call.h"
 #include "normals_call.h"
 #include "quadratic_lanes_call.h"
 #include "short_rows_call.h"
+#include "short_steps_call.h"
 #define N 60000
 static uint64_t hash;
-static double x[N], out[N], kept[128], bins[128], scratch[4096];
+static double x[N], out[N], kept[128], bins[128], sums[1024], scratch[4096];
+static int64_t rows[2 * 3 * 4 * 8], n_rows[13], batch[13];
 
 static void mix(const void *from, size_t n)
 {
@@ -60,21 +63,48 @@ int main(void)
                 mix(kept, 101 * sizeof *kept);
                 mix(out, d * sizeof *out);
             }
+        for (int i = 0; i < 2 * 3 * 4 * 8; ++i) rows[i] = i * 37 % 100;
+        for (int d = 1; d < 16; ++d)
+            for (int kind = 0; kind < 12; ++kind) {
+                /* families, with a reference and without, one row and several; every third client has a row less */
+                const int places = kind < 6 ? 1 : 4, family = kind % 3, reference = kind / 3 % 2;
+                for (int i = 0; i < 13; ++i) {
+                    n_rows[i] = 20 + i;
+                    batch[i] = places - i % 3 / 2;
+                }
+                memcpy(out, x + 30000, 13 * d * sizeof *out);
+                fald_short_steps(x, x + 7000, rows, x + 8000, x + 9000, x + 12000, x + 12100, out, x + 12200, n_rows, batch,
+                                 3 * places, 3, d, d, 3, 13, places, family | reference << 2 | width << 8, .001, .2, .3);
+                mix(out, 13 * d * sizeof *out);
+            }
         for (int d = 1; d < 24; ++d) {
             memset(bins, 0, sizeof bins);
             const int64_t outside = fald_exact_add(x, 33, d, d, 1, 46, bins, width);
             mix(bins, 3 * d * sizeof *bins);
             mix(&outside, sizeof outside);
+            fald_exact_mean(bins, d, 33, out, width);
+            mix(out, d * sizeof *out);
         }
         for (int d = 1; d < 12; ++d)
-            for (int clients = 0; clients < 2; ++clients) {
-                memcpy(out, x + 20000, 8 * d * sizeof *out);
-                fald_quadratic_lanes(x, x + 3000, x + 4000, x + 5000, x + 9000, out, scratch, d, 3, 7, d,
-                                     clients | 2 | width << 8, .1, .2, .3);
-                mix(out, 7 * d * sizeof *out);
-                fald_quadratic_gradients(x, x + 3000, x + 4000, out, scratch, d, 7, clients ? 0 : d, d,
-                                         clients | width << 8);
-                mix(out, 7 * d * sizeof *out);
+            for (int by_clients = 0; by_clients < 2; ++by_clients) {
+                const int64_t clients = by_clients ? 7 : 3, chains = by_clients ? 1 : 13;
+                const int64_t window[] = {4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7};
+                const int64_t flags = by_clients | STORE | ADD | width << 8;
+                memcpy(out, x + 20000, 40 * d * sizeof *out);
+                memset(sums, 0, sizeof sums);
+                fald_quadratic_steps(x, x + 3000, x + 4000, x + 4200, x + 5000, x + 9000, x + 4400, out, scratch, sums, scratch,
+                                     window, clients, chains, d, 3, chains * d, 0, 3 * d * LANES, 3 * d * LANES, 46,
+                                     flags | HAS_REFERENCE, .1, .2, .3);
+                mix(out, clients * chains * d * sizeof *out);
+                fald_quadratic_gradients(x, x + 3000, x + 4000, out, sums, scratch, window, clients, chains, d, chains * d, 46,
+                                         flags);
+                mix(out, clients * chains * d * sizeof *out);
+                for (int g = 0; g < (by_clients ? 1 : 2); ++g) {
+                    const int64_t outside = fald_quadratic_sums(
+                        sums + g * (3 * d + 1) * LANES, window, by_clients ? 1 : g ? 5 : 8, d, 3 * d, flags, out);
+                    mix(&outside, sizeof outside);
+                    mix(out, 3 * d * (by_clients ? 1 : g ? 5 : 8) * sizeof *out);
+                }
             }
         printf("%016llx\\n", (unsigned long long)hash);
     }
@@ -83,7 +113,7 @@ int main(void)
 """
 
 # of the driver's output, the same for every width; a change of it is a change of results (CHANGELOG)
-BITS = "c7b13df24533b65a"
+BITS = "e68b2a1f1ee5a09c"
 
 
 @pytest.mark.parametrize("name", COMPILERS)

@@ -25,6 +25,24 @@ def in_c(stack, window, width, vector, chains=1):
     return bins.tobytes(), outside
 
 
+def means_in_c(bins, n, vector):
+    """Means of bins: float64[3·d] over n clients by the C function, as bytes; vectors of a width (0: the widest)."""
+    pointer = ctypes.POINTER(ctypes.c_double)
+    signature = ctypes.CFUNCTYPE(None, pointer, ctypes.c_int64, ctypes.c_double, pointer, ctypes.c_int64)
+    function = signature(_exact_sum.mean_address())
+    out = np.full(bins.size // exact_sum.BINS, np.nan)
+    function(bins.ctypes.data_as(pointer), out.size, float(n), out.ctypes.data_as(pointer), vector)
+    return out.tobytes()
+
+
+def means(bins, n):
+    """Means of bins: float64[3·d] over n clients, one by one; every width of vectors must give the same bits."""
+    out = np.array([exact_sum.quotient(*sums, float(n)) for sums in bins.reshape(exact_sum.BINS, -1).T])
+    for vector in (0, 2, 4, 8):
+        assert means_in_c(bins, n, vector) == out.tobytes()
+    return out
+
+
 def binned(stack, window=None):
     """Bins of the rows of float64[b, d] added in the given order, and how many values fell outside."""
     b, d = stack.shape
@@ -43,9 +61,7 @@ def kernel_mean(stack, window=None):
     """Mean over the rows by the kernel; every value must lie in the window."""
     bins, outside = binned(np.ascontiguousarray(stack, dtype=np.float64), window)
     assert outside == 0
-    out = np.empty(stack.shape[1])
-    exact_sum.mean(bins, float(len(stack)), out)
-    return out
+    return means(bins, len(stack))
 
 
 def magnitudes(low, high):
@@ -176,10 +192,36 @@ def test_quotient_of_three_sums_is_correctly_rounded(n):
         s = rng.standard_normal(3) * [1.0, 2.0**-40, 2.0**-80]
         cases.append(tuple(s * 2.0 ** rng.integers(-20, 20)))
         cases.append((s[0], -s[0], s[2]))
-    for s1, s2, s3 in cases:
-        for sign in (1.0, -1.0):
-            expected = exact.rounded(exact.total([sign * s1, sign * s2, sign * s3]) / n)
-            assert exact_sum.quotient(sign * s1, sign * s2, sign * s3, float(n)) == expected
+    for sign in (1.0, -1.0):
+        expected = [exact.rounded(exact.total([sign * part for part in case]) / n) for case in cases]
+        assert means(sign * np.array(cases).T.ravel(), n).tolist() == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 100, 1023, 2**20 - 1, 2**20])
+def test_means_of_any_bins_in_vectors_of_any_width(n):
+    """Bins as full as they get, of which some are 0 or cancel, at both ends of the window."""
+    rng = np.random.default_rng(n)
+    width, m = exact_sum.grid_bits(n), 2000
+    for window in (exact_sum.MIN_WINDOW, 0, exact_sum.MAX_WINDOW):
+        units = np.ldexp(1.0, window + 1 - width * np.arange(1, exact_sum.BINS + 1))[:, None]
+        largest = np.array([2.0 ** (width - 1), n / 2 * 2.0**width, n / 2 * 2.0**width])[:, None]
+        shrunk = np.ldexp(rng.uniform(-1, 1, (3, m)), -rng.integers(0, 60, (3, m)))
+        sums = np.floor(largest * shrunk) * units * (rng.random((3, m)) < 0.7)
+        cancels = rng.random(m) < 0.3
+        sums[0, cancels] = np.round(-sums[1, cancels] / units[0]) * units[0]
+        out = np.empty(m)
+        exact_sum.mean(sums.ravel(), float(n), out)
+        assert np.array_equal(means(sums.ravel(), n), out)
+        some = slice(0, 200)
+        assert out[some].tolist() == [exact.rounded(exact.total(list(case)) / n) for case in sums.T[some]]
+    assert means(np.array([0.0, -0.0] * 3), n).tobytes() == np.zeros(2).tobytes()
+
+
+@pytest.mark.parametrize("d", range(1, 20))
+def test_means_touch_nothing_behind_the_last_one(d):
+    bins, out = np.ones(3 * d), np.zeros(d + 1)
+    exact_sum.mean(bins, 3.0, out[:d])
+    assert out.tolist() == [1.0] * d + [0.0]
 
 
 def test_grid_bits_leave_room_for_the_sum():

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from fald_hpc.kernels import _quadratic, noise, quadratic, refresh
+from fald_hpc.kernels import _quadratic, exact_sum, noise, quadratic, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.langevin import local_steps
+from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
 from fald_hpc.potentials.gaussian import _DENSE, Dense, _side_by_side
 from fald_hpc.samplers import fald, vr_fald_star
 
@@ -74,7 +75,7 @@ def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
         state, s, first = alone, 1, first + chosen
     none = np.zeros(c, np.int64)
     work = records.new_work(s, d, none, none, 0, lanes=True)
-    STEPS[sampler][way](problem(c, d), settings(c, tau, first), state, work, k, stop, 0, s)
+    STEPS[sampler][way](problem(c, d), settings(c, tau, first), state, work, k, stop, 0, s, STORE)
     assert np.all(np.isfinite(state.theta))
     return state.theta
 
@@ -121,51 +122,190 @@ def test_full_gradients_of_a_refresh_equal_plain_ones(c, s, d):
     found = []
     for gradients in (PLAIN_GRADIENTS, FULL_GRADIENTS):
         work = records.new_work(s, d, none, none, 0, lanes=True)
-        gradients(given, settings(c, 1.0)._replace(side_by_side=s), state, work, 0, 0, s)
+        gradients(given, settings(c, 1.0)._replace(side_by_side=s), state, work, 0, 0, s, STORE)
         found.append(work.gradient.tobytes())
         assert np.all(work.gradient != 0.0)
     assert found[0] == found[1]
 
 
+def sums_of(values, window, width):
+    """Return the exact sums over clients of float64[c, s, d], added one by one: float64[s, 3 d]."""
+    c, s, d = values.shape
+    bins = np.zeros((s, 3 * d))
+    for i, chain in itertools.product(range(c), range(s)):
+        assert exact_sum.add(values[i, chain], window[chain], width, bins[chain]) == 0
+    return bins
+
+
+def prepared(c, s, d, k):
+    """Return a state whose chains averaged before iteration k: theta must not be read, the mean counts."""
+    rng = np.random.default_rng(c + s + d)
+    state = records.new_state(c, s, d, 0)
+    state.theta[:] = np.nan
+    state.averaged_at[:] = k
+    for values in (state.mean, state.reference, state.shift):
+        values[:] = rng.normal(size=(s, d))
+    state.window[:] = state.gradient_window[:] = 12
+    state.window[::2] = 14
+    none = np.zeros(c, np.int64)
+    return state, records.new_work(s, d, none, none, 0, lanes=True)
+
+
+@pytest.mark.parametrize("sampler", STEPS)
+@pytest.mark.parametrize("way", ["chains", "clients"])
+@pytest.mark.parametrize(("c", "s", "d"), [(1, 1, 1), (3, 5, 4), (9, 8, 2), (16, 17, 20), (61, 1, 2), (61, 1, 3), (5, 33, 9)])
+def test_sums_of_where_steps_end(sampler, way, c, s, d):
+    """From the mean through a gap to the message, stored too or not, equal plain steps and sums one by one."""
+    k, given = 11, problem(c, d)
+    for tau, stop, ends in itertools.product([0.3, 1.0], [k, k + 1, k + 300], [ADD, ADD | STORE]):
+        expected, work = prepared(c, s, d, k)
+        STEPS[sampler]["plain"](given, settings(c, tau), expected, work, k, stop, 0, s, STORE)
+        if k == stop:
+            assert np.array_equal(expected.theta, np.broadcast_to(expected.mean, (c, s, d)))
+        state, work = prepared(c, s, d, k)
+        STEPS[sampler][way](given, settings(c, tau), state, work, k, stop, 0, s, ends)
+        assert work.message[:s, : 3 * d].tobytes() == sums_of(expected.theta, expected.window, 45).tobytes()
+        assert work.added[0].tolist()[0] == 1
+        if ends & STORE:
+            assert state.theta.tobytes() == expected.theta.tobytes()
+            assert work.added[0, 1] == -1
+            continue
+        # what was not stored can be computed again from there, where all of the gap is not one pass too
+        begin = work.added[0, 1]
+        assert k <= begin <= stop
+        STEPS[sampler][way](given, settings(c, tau), state, work, begin, stop, 0, s, STORE)
+        assert state.theta.tobytes() == expected.theta.tobytes()
+
+
+@pytest.mark.parametrize("way", ["chains", "clients"])
+def test_kept_positions_are_where_steps_go_on(way):
+    """A gap in parts that only keep, ended by sums and by storing, equals one that stores; also with a value outside."""
+    c, s, d, k = 5, 19, 9, 7
+    given, one = problem(c, d), settings(c, 0.5)
+    expected, work = prepared(c, s, d, k)
+    STEPS["vr_fald_star"]["plain"](given, one, expected, work, k, k + 30, 0, s, STORE)
+    for window in (12, 0):
+        state, work = prepared(c, s, d, k)
+        steps = STEPS["vr_fald_star"][way]
+        steps(given, one, state, work, k, k + 10, 0, s, KEEP)
+        state.window[3] = window
+        steps(given, one, state, work, k + 10, k + 29, 0, s, ADD | KEEP)
+        # where it is kept it can be stored without a step
+        assert work.added[0].tolist() == ([0, -1] if window == 0 else [1, -1 if way == "clients" else k + 29])
+        assert (work.lanes_x_at[0] == k + 29) == (way == "chains" and window != 0)
+        middle = state.theta.copy()
+        steps(given, one, state, work, k + 29, k + 29, 0, s, STORE)
+        assert np.all(np.isfinite(state.theta))
+        assert np.array_equal(middle, state.theta) == (way == "clients" or window == 0)
+        assert work.lanes_x_at[0] == NEVER
+        steps(given, one, state, work, k + 29, k + 30, 0, s, ADD)
+        if window != 0:
+            steps(given, one, state, work, k + 29, k + 30, 0, s, STORE)
+        assert state.theta.tobytes() == expected.theta.tobytes()
+
+
+@pytest.mark.parametrize("way", ["chains", "clients"])
+@pytest.mark.parametrize("bad", [5.0, np.inf, np.nan])
+def test_values_outside_a_window_are_stored_instead(way, bad):
+    """The sums are void then: the plain path counts what lies outside, and repeats the message."""
+    c, s, d, k = 9, 10, 5, 3
+    state, work = prepared(c, s, d, k)
+    expected, _ = prepared(c, s, d, k)
+    for one in (state, expected):
+        one.window[s - 1] = 2
+        one.mean[s - 1, d - 1] = bad
+    STEPS["fald"]["plain"](problem(c, d), settings(c, 1.0), expected, work, k, k + 1, 0, s, STORE)
+    STEPS["fald"][way](problem(c, d), settings(c, 1.0), state, work, k, k + 1, 0, s, ADD)
+    assert work.added[0].tolist() == [0, -1]
+    assert np.array_equal(state.theta, expected.theta, equal_nan=True)
+
+
+@pytest.mark.parametrize(("c", "s", "d"), [(3, 4, 1), (4, 1, 2), (13, 3, 4), (33, 1, 20), (5, 21, 11)])
+def test_sums_of_full_gradients(c, s, d):
+    state, work = prepared(c, s, d, 0)
+    given, one = problem(c, d), settings(c, 1.0)._replace(side_by_side=s)
+    PLAIN_GRADIENTS(given, one, state, work, 0, 0, s, STORE)
+    expected = sums_of(work.gradient, state.gradient_window, 45).tobytes()
+    for ends in (ADD, ADD | STORE):
+        again = prepared(c, s, d, 0)[1]
+        FULL_GRADIENTS(given, one, state, again, 0, 0, s, ends)
+        assert again.message[:s, : 3 * d].tobytes() == expected
+        assert again.added[0].tolist() == [1, -1 if ends & STORE else 0]
+        assert np.array_equal(again.gradient, work.gradient if ends & STORE else np.zeros_like(work.gradient))
+    state.gradient_window[s - 1] = -20
+    again = prepared(c, s, d, 0)[1]
+    FULL_GRADIENTS(given, one, state, again, 0, 0, s, ADD)
+    assert again.added[0].tolist() == [0, -1]
+    assert np.array_equal(again.gradient, work.gradient)
+
+
+POINTER, NUMBER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+INTEGERS = ctypes.POINTER(NUMBER)
+WINDOWS = np.array([3] * 8 + [5] * 8)
+
+
+def called(address, arrays, windows, numbers, scales=()):
+    """Call a function of the leaf with arrays of doubles, windows, whole numbers and numbers."""
+    types = [*[POINTER] * len(arrays), INTEGERS, *[NUMBER] * len(numbers), *[ctypes.c_double] * len(scales)]
+    given = [a.ctypes.data_as(POINTER) for a in arrays]
+    ctypes.CFUNCTYPE(None, *types)(address)(*given, windows.ctypes.data_as(INTEGERS), *numbers, *scales)
+
+
 def test_all_vector_widths_give_the_same_full_gradients():
-    pointer, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
-    function = ctypes.CFUNCTYPE(None, *[pointer] * 5, *[number] * 5)(_quadratic.gradients_address())
     rng = np.random.default_rng(0)
-    for d, n, by_clients in itertools.product((1, 2, 3, 4, 7), (1, 5, 8, 9, 33), (0, 1)):
+    for d, n, by_clients in itertools.product((1, 2, 3, 4, 7), (1, 5, 8, 9, 15), (0, 1)):
         given = problem(n, d)
+        # clients of one chain at a point, or chains of two clients at one each
+        clients, chains = (n, 1) if by_clients else (min(n, 2), n)
         precision, mean = (given.precision_lanes, given.mean_lanes) if by_clients else (given.precision, given.mean)
-        points, scratch = rng.normal(size=(1 if by_clients else n, d)), np.zeros((4 * d + 1, 8))
+        points, scratch = rng.normal(size=(chains, d)), np.zeros((records.SCRATCH * d + 1, 8))
         results = []
         for width in (0, 2, 4, 8):
-            out = np.full((n + 1, d), np.pi)
-            arrays = [a.ctypes.data_as(pointer) for a in (precision, mean, points, out, scratch)]
-            function(*arrays, d, n, 0 if by_clients else d, d, by_clients | width << 8)
-            assert np.all(out[n] == np.pi)
-            results.append(out[:n].tobytes())
+            out, bins = np.full((clients * chains + 1, d), np.pi), np.zeros((2, 3 * d + 1, 8))
+            flags = STORE | ADD | by_clients | width << 8
+            numbers = [clients, chains, d, chains * d, 45, flags]
+            called(_quadratic.gradients(), [precision, mean, points, out, bins, scratch], WINDOWS, numbers)
+            assert np.all(out[-1] == np.pi)
+            # lanes that are not in use hold anything
+            used = bins[:1] if by_clients else bins.transpose(0, 2, 1).reshape(16, -1)[:n]
+            results.append(out[:-1].tobytes() + used.tobytes())
         assert len(set(results)) == 1, (d, n, by_clients)
-        one = problem(n, d).precision[0] @ (points[0] - given.mean[0])
+        one = given.precision[0] @ (points[0] - given.mean[0])
         # d products and additions of numbers of order one, each rounded
         assert np.allclose(out[0], one, rtol=0, atol=1e-14 * d)
 
 
 def test_all_vector_widths_give_the_same_bytes():
     """Widths 2, 4 and 8; on a processor that lacks one, the next narrower stands in."""
-    pointer, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
-    function = ctypes.CFUNCTYPE(None, *[pointer] * 7, *[number] * 5, *[ctypes.c_double] * 3)(_quadratic.address())
     rng = np.random.default_rng(0)
-    for d, t, n, by_clients, has_reference in itertools.product((1, 2, 3, 4, 7, 10, 21), (1, 3), (1, 5, 8), (0, 1), (0, 1)):
-        shape = (d, d, 8) if by_clients else (d, d)
-        arrays = [
-            rng.normal(size=size) / d
-            for size in (shape, (d, 8), (d, 8), (t, d) if by_clients else (t, d, 8), (t, d, 8), (8, d))
-        ]
+    cases = itertools.product((1, 2, 3, 4, 7, 10, 21), (0, 1, 3), (1, 5, 8, 13, 40), (0, 1), (0, 2), (0, 4, 64))
+    for d, t, n, by_clients, has_reference, from_start in cases:
+        if n > (8 if t == 3 else 40) or (n > 16 and not by_clients):
+            continue  # with private noise eight clients at most
+        if by_clients and from_start == quadratic.FROM_KEPT:
+            continue
+        clients, chains = (n, 1) if by_clients else (2, n)
+        groups = -(-n // 8)
+        private = 0.3 if t == 3 and by_clients else 0.0
+        shapes = {
+            "precision": (groups, d, d, 8) if by_clients else (clients, d, d),
+            "mean": (groups, d, 8) if by_clients else (clients, d),
+            "reference": (chains, d), "shift": (chains, d),
+            "common": (t + 1, d) if by_clients else (groups, t + 1, d, 8),
+            "private": (t + 1, d, 8), "start": (chains, d), "x": (clients, chains, d),
+        }  # fmt: skip
+        arrays = [rng.normal(size=shape) / d for shape in shapes.values()]
         results = []
         for width in (0, 2, 4, 8):
-            x, scratch = arrays[-1].copy(), np.zeros((4 * d + 1, 8))
-            given = [*arrays[:-1], x, scratch]
-            flags = by_clients * quadratic.BY_CLIENTS | has_reference * quadratic.HAS_REFERENCE | width << 8
-            function(*[a.ctypes.data_as(pointer) for a in given], d, t, n, d, flags, 0.1, 0.2, 0.3)
-            results.append(x.tobytes())
-            assert not np.array_equal(x[:n], arrays[-1][:n])
-            assert np.array_equal(x[n:], arrays[-1][n:])
-        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference)
+            x, bins, scratch = arrays[-1].copy(), np.zeros((2, 3 * d + 1, 8)), np.zeros((records.SCRATCH * d + 1, 8))
+            keep = 0 if by_clients or t == 0 else KEEP
+            flags = by_clients | has_reference | from_start | STORE | ADD | keep | width << 8
+            kept = np.random.default_rng(1).normal(size=(clients, groups, d, 8))
+            numbers = [clients, chains, d, t, chains * d, groups * d * 8, (t + 1) * d * 8, 0, 45, flags]
+            called(_quadratic.steps(), [*arrays[:-1], x, kept, bins, scratch], WINDOWS, numbers, [0.1, 0.2, private])
+            used = bins[:1] if by_clients else bins.transpose(0, 2, 1).reshape(16, -1)[:n]
+            results.append(x.tobytes() + used.tobytes())
+            assert np.array_equal(x, arrays[-1]) == (t == 0 and not from_start)
+            if keep or from_start == quadratic.FROM_KEPT:
+                assert np.array_equal(kept.transpose(0, 1, 3, 2).reshape(clients, -1, d)[:, :n], x)
+        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference, from_start)

@@ -33,7 +33,8 @@ def problem(family, counts, d, scale=1.0, seed=0):
     }
     number_of = short_rows.FAMILIES[family]
     columns, place = short_rows.side_by_side(**of_rows, family=number_of)
-    return glm.Problem(**of_rows, prior=np.ones(len(counts)), columns=columns, place=place, family=number_of)
+    none = np.zeros((n, 0))
+    return glm.Problem(**of_rows, prior=np.ones(len(counts)), columns=columns, place=place, packed=none, family=number_of)
 
 
 def one_by_one(given, family, i, y):

@@ -1,0 +1,111 @@
+/* Products with H by blocks of rows, and the moves that need them: part of quadratic_lanes.h. */
+
+/* Rows j..j+n-1 of H times m vectors; each row is one chain of additions over k, so n of them keep the units busy. The lanes
+ * move as soon as their products are there. x - origin goes into a second buffer, so that the products of one block need not
+ * wait for the moves of the one before. */
+INLINE void NAME(rows)(const int n, const int m, const int by_clients, const struct lanes *s, int64_t j)
+{
+    const int64_t d = s->d, stride = by_clients ? LANES : 1;
+    const double *h = s->precision + j * stride, *v = s->now;
+    VECTOR sum[BLOCK][2];
+    UNROLL for (int i = 0; i < n; ++i)
+        UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(all)(0.0);
+    for (int64_t k = 0; k < d; ++k, h += d * stride, v += LANES) {
+        VECTOR difference[2];
+        UNROLL for (int w = 0; w < m; ++w) difference[w] = *(const VECTOR *)(v + w * s->group);
+        UNROLL for (int i = 0; i < n; ++i) {
+            const VECTOR entry = by_clients ? *(const VECTOR *)(h + i * LANES) : NAME(all)(h[i]);
+            UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(fused)(entry, difference[w], sum[i][w]);
+        }
+    }
+    double *x = s->x + j * LANES;
+    if (s->products) {
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w) *(VECTOR *)(x + i * LANES + w * s->group) = sum[i][w];
+        return;
+    }
+    if (s->has_reference)
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] += by_clients ? NAME(all)(s->shift[j + i]) : *(const VECTOR *)(s->shift + (j + i) * LANES + w * s->group);
+    const VECTOR minus_step = NAME(all)(-s->step_size);
+    UNROLL for (int i = 0; i < n; ++i)
+        UNROLL for (int w = 0; w < m; ++w)
+            sum[i][w] = NAME(fused)(minus_step, sum[i][w], *(const VECTOR *)(x + i * LANES + w * s->group));
+    if (s->common_scale != 0.0) {
+        const VECTOR scale = NAME(all)(s->common_scale);
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = NAME(fused)(scale, by_clients ? NAME(all)(s->common[j + i])
+                    : *(const VECTOR *)(s->common + (j + i) * LANES + w * s->common_stride), sum[i][w]);
+    }
+    if (s->private_scale != 0.0) {
+        const VECTOR scale = NAME(all)(s->private_scale);
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(s->private + (j + i) * LANES + w * s->private_stride), sum[i][w]);
+    }
+    double *next = s->next + j * LANES;
+    UNROLL for (int i = 0; i < n; ++i)
+        UNROLL for (int w = 0; w < m; ++w) {
+            *(VECTOR *)(x + i * LANES + w * s->group) = sum[i][w];
+            *(VECTOR *)(next + i * LANES + w * s->group) = sum[i][w]
+                - (s->one_origin ? NAME(all)(s->origin[j + i]) : *(const VECTOR *)(s->origin + (j + i) * LANES + w * s->group));
+        }
+}
+
+/* not inlined: a body for each number of rows in each of its callers takes the compiler a minute */
+#define ROWS(ROWS_NAME, BY_CLIENTS, VECTORS) \
+TARGET static __attribute__((noinline)) void NAME(ROWS_NAME)(int64_t n, const struct lanes *s, int64_t j) \
+{ \
+    switch (n) { \
+    case 1: NAME(rows)(1, VECTORS, BY_CLIENTS, s, j); break; \
+    case 2: NAME(rows)(2, VECTORS, BY_CLIENTS, s, j); break; \
+    case 3: NAME(rows)(3, VECTORS, BY_CLIENTS, s, j); break; \
+    case 4: NAME(rows)(4, VECTORS, BY_CLIENTS, s, j); break; \
+    case 5: NAME(rows)(5, VECTORS, BY_CLIENTS, s, j); break; \
+    case 6: NAME(rows)(6, VECTORS, BY_CLIENTS, s, j); break; \
+    case 7: NAME(rows)(7, VECTORS, BY_CLIENTS, s, j); break; \
+    case 8: NAME(rows)(8, VECTORS, BY_CLIENTS, s, j); break; \
+    case 9: NAME(rows)(9, VECTORS, BY_CLIENTS, s, j); break; \
+    case 10: NAME(rows)(10, VECTORS, BY_CLIENTS, s, j); break; \
+    } \
+}
+ROWS(rows_of_chains, 0, 1)
+ROWS(rows_of_clients, 1, 1)
+#if WIDTH == 8
+ROWS(rows_of_two, 0, 2)
+#endif
+#undef ROWS
+
+/* All rows in blocks of nearly equal size: one of a single row would run at a tenth of the speed. */
+INLINE void NAME(multiply)(const int by_clients, const int m, const struct lanes *s)
+{
+    (void)m;
+    for (int64_t j = 0, n; j < s->d; j += n) {
+        const int64_t left = s->d - j, blocks = (left + BLOCK - 1) / BLOCK;
+        n = (left + blocks - 1) / blocks;
+        if (by_clients) NAME(rows_of_clients)(n, s, j);
+#if WIDTH == 8
+        else if (m == 2) NAME(rows_of_two)(n, s, j);
+#endif
+        else NAME(rows_of_chains)(n, s, j);
+    }
+}
+
+/* All steps of m vectors. */
+INLINE void NAME(steps)(const int by_clients, const int m, struct lanes *s)
+{
+    for (int64_t k = 0; k < s->d; ++k)
+        UNROLL for (int w = 0; w < m; ++w) {
+            const int64_t at = k * LANES + w * s->group;
+            *(VECTOR *)(s->now + at) = *(const VECTOR *)(s->x + at)
+                - (s->one_origin ? NAME(all)(s->origin[k]) : *(const VECTOR *)(s->origin + at));
+        }
+    for (int64_t r = 0; r < s->t; ++r) {
+        NAME(multiply)(by_clients, m, s);
+        double *swap = s->now;
+        s->now = s->next, s->next = swap;
+        s->common += s->d * (by_clients ? 1 : LANES), s->private += s->d * LANES;
+    }
+}
