@@ -58,7 +58,6 @@ def test_values_that_leave_their_windows(name, chains):
 
 
 def test_flags_are_distinct_bits():
-    flags = [
-        quadratic.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT, state.STORE, state.ADD, state.KEEP,
-    ]  # fmt: skip
+    here = [quadratic.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT]
+    flags = [*here, state.STORE, state.ADD, state.KEEP]
     assert all(a & b == 0 for a, b in itertools.combinations(flags, 2))
