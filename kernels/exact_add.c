@@ -5,13 +5,12 @@
 #include "vector_width.h"
 #include "exact_add_call.h"
 
-#define BINS 3
 /* vectors of coordinates whose sums over the clients stay in registers together */
 #define VECTORS 3
 
-struct window {
-    double limit;
-    double anchor[BINS];
+struct grids {
+    double limit; /* 2^window */
+    double anchor[3];
 };
 
 #define BODY "exact_add.h"
@@ -29,8 +28,8 @@ static double power(int64_t exponent)
 int64_t fald_exact_add(
     const double *values, int64_t clients, int64_t stride, int64_t d, int64_t window, int64_t grid, double *bins, int64_t width)
 {
-    struct window w = {.limit = power(window)};
-    for (int i = 0; i < BINS; ++i) w.anchor[i] = 1.5 * power(window + 1 - (i + 1) * grid + 52);
+    struct grids w = {.limit = power(window)};
+    for (int i = 0; i < 3; ++i) w.anchor[i] = 1.5 * power(window + 1 - (i + 1) * grid + 52);
     int64_t outside = 0;
     CALL_FOR(width, outside = run, values, clients, stride, d, &w, bins)
     return outside;

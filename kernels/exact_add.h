@@ -3,6 +3,7 @@
  */
 
 #include "vector_math.h"
+#include "exact_bins.h"
 
 /* Sums of the three parts, and how often a value lay outside the window, of one vector of values. */
 struct NAME(sums) {
@@ -10,17 +11,15 @@ struct NAME(sums) {
     INTEGERS outside;
 };
 
-INLINE void NAME(add)(VECTOR x, const struct window *w, struct NAME(sums) *sums)
+INLINE void NAME(add)(VECTOR x, const struct grids *w, struct NAME(sums) *sums)
 {
     const VECTOR magnitude = (VECTOR)((INTEGERS)x & INT64_MAX);
     const INTEGERS inside = magnitude <= w->limit;
     x = (VECTOR)((INTEGERS)x & inside);
     sums->outside += inside + 1;
-    UNROLL for (int i = 0; i < BINS; ++i) {
-        const VECTOR q = (x + w->anchor[i]) - w->anchor[i];
-        sums->part[i] += q;
-        x -= q;
-    }
+    struct NAME(window) window;
+    UNROLL for (int i = 0; i < BINS; ++i) window.anchor[i] = NAME(all)(w->anchor[i]);
+    NAME(split)(x, &window, sums->part);
 }
 
 /* Adds the first m numbers of x to those at a place. */
@@ -39,7 +38,7 @@ INLINE void NAME(accumulate)(double *place, VECTOR x, int64_t m)
 
 /* Vectors of n coordinates from place on, of all clients; VECTORS of them at a time. */
 INLINE int64_t NAME(block)(
-    const int vectors, const double *values, int64_t clients, int64_t stride, int64_t n, const struct window *w,
+    const int vectors, const double *values, int64_t clients, int64_t stride, int64_t n, const struct grids *w,
     double *bins, int64_t d)
 {
     struct NAME(sums) sums[VECTORS];
@@ -59,7 +58,7 @@ INLINE int64_t NAME(block)(
 }
 
 /* Clients that lie one behind the other, d a divisor of WIDTH: lane l always holds coordinate l mod d. */
-INLINE int64_t NAME(flat)(const double *values, int64_t n, const struct window *w, double *bins, int64_t d)
+INLINE int64_t NAME(flat)(const double *values, int64_t n, const struct grids *w, double *bins, int64_t d)
 {
     struct NAME(sums) sums = {0};
     int64_t outside = 0;
@@ -72,7 +71,7 @@ INLINE int64_t NAME(flat)(const double *values, int64_t n, const struct window *
 }
 
 TARGET static int64_t NAME(run)(
-    const double *values, int64_t clients, int64_t stride, int64_t d, const struct window *w, double *bins)
+    const double *values, int64_t clients, int64_t stride, int64_t d, const struct grids *w, double *bins)
 {
     int64_t outside = 0;
     if (WIDTH % d == 0 && stride == d && clients * d > WIDTH) return NAME(flat)(values, clients * d, w, bins, d);

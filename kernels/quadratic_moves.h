@@ -37,7 +37,19 @@ INLINE void NAME(scatter)(const double *x, int64_t stride, int64_t n, int64_t d,
     }
 }
 
-/* Adds x: [groups][d][LANES] to the bins of the g-th group of chains; of the last group the first n lanes count. */
+/* The larger magnitude, but for what is not a number: that shows in the sums. */
+INLINE VECTOR NAME(larger_magnitude)(VECTOR x, VECTOR largest)
+{
+#if WIDTH == 8
+    return (VECTOR)_mm512_range_pd((__m512d)x, (__m512d)largest, 0xb);
+#else
+    const VECTOR magnitude = (VECTOR)((INTEGERS)x & INT64_MAX);
+    return NAME(where_less)(largest, magnitude, magnitude, largest);
+#endif
+}
+
+/* Adds x: [groups][d][LANES] to the bins of the g-th group of chains; of the last group the first n lanes count. A value outside
+ * the window is not left out: the largest magnitude tells of it, and the sums are void then. */
 INLINE void NAME(add)(const double *x, int64_t groups, int64_t n, const struct quadratic *q, int64_t g)
 {
     const int64_t d = q->d;
@@ -47,18 +59,19 @@ INLINE void NAME(add)(const double *x, int64_t groups, int64_t n, const struct q
         struct NAME(window) w;
         const INTEGERS inside = *(const INTEGERS *)(first_lanes + LANES - (n < LANES ? n : LANES) + half);
         UNROLL for (int i = 0; i < BINS; ++i) w.anchor[i] = *(const VECTOR *)(anchors + i * LANES + half);
-        VECTOR *largest = (VECTOR *)(place + BINS * d * LANES + half);
-        struct NAME(bins) sums = {.largest = *largest};
+        double *last = place + BINS * d * LANES + half;
+        VECTOR part[BINS], largest = *(VECTOR *)last;
         for (int64_t j = 0; j < d; ++j) {
             double *row = place + j * LANES + half;
-            UNROLL for (int i = 0; i < BINS; ++i) sums.part[i] = *(VECTOR *)(row + i * d * LANES);
+            UNROLL for (int i = 0; i < BINS; ++i) part[i] = *(VECTOR *)(row + i * d * LANES);
             for (int64_t k = 0; k < groups; ++k) {
                 VECTOR value = *(const VECTOR *)(x + (k * d + j) * LANES + half);
                 if (k == groups - 1 && n < LANES) value = (VECTOR)((INTEGERS)value & inside);
-                NAME(add_value)(value, &w, &sums);
+                largest = NAME(larger_magnitude)(value, largest);
+                NAME(split)(value, &w, part);
             }
-            UNROLL for (int i = 0; i < BINS; ++i) *(VECTOR *)(row + i * d * LANES) = sums.part[i];
+            UNROLL for (int i = 0; i < BINS; ++i) *(VECTOR *)(row + i * d * LANES) = part[i];
         }
-        *largest = sums.largest;
+        *(VECTOR *)last = largest;
     }
 }
