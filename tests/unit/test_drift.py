@@ -251,17 +251,17 @@ def test_a_stale_reference_point_is_seen():
 def test_grid():
     """First look, doublings, then every stride; costs move both to larger powers of two."""
     found = grid.grid(100, 0.0, 0.0)
-    assert found == grid.Grid(100, 64, 32768)
+    assert found == grid.Grid(100, 64, 131072)
     steps, k = [], 0
     for _ in range(14):
         k = found.after(k)
         steps.append(k - 100)
-    assert steps == [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 98304, 131072, 163840]
+    assert steps == [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 393216]
     assert found.after(163) == 164
     assert found.after(164) == 228
     # a look as dear as 1000 iterations: 64 · 1000 iterations pass before the first
     assert grid.grid(0, 1e6, 1e3) == grid.Grid(0, 65536, 131072)
-    assert grid.grid(0, 8800, 440) == grid.Grid(0, 2048, 32768)
+    assert grid.grid(0, 8800, 440) == grid.Grid(0, 2048, 131072)
 
 
 @pytest.mark.parametrize(("look_rows", "step_rows"), [(1e6, 1e3), (8800, 840), (300, 299), (1e9, 10)])
