@@ -98,10 +98,11 @@ class Chains:
         fused = potential.kernels.advance is not None
         kept = potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
         self.state = records.new_state(c, s, d, kept)
+        places = short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0
+        self._problem = short_steps.with_rows_in_lines(federation.problem, places, b)
         self.work = records.new_work(
-            s, d, federation.n_rows, batch, words, lanes=fused and not potential.takes_rows,
-            places=short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0,
-        )  # fmt: skip
+            s, d, federation.n_rows, batch, words, lanes=fused and not potential.takes_rows, places=places
+        )
         self.log = records.new_log(c, s, d)
         largest_group = len(layout.chains(0))
         self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)
@@ -112,7 +113,7 @@ class Chains:
 
     def compile(self) -> None:
         """Compile the loop, or load it from the disk cache, by running it over no iteration."""
-        problem, n = self.federation.problem, len(self.indices)
+        problem, n = self._problem, len(self.indices)
         problem_type = self.federation.potential.kernels.problem_type
         if problem_type is not None and not DISABLED:
             kind, integer = problem_type(problem), types.int64
@@ -156,7 +157,7 @@ class Chains:
     def _move_reference(self, k: int) -> None:
         assert self._refresh is not None
         status = self._refresh(
-            self.federation.problem, self.settings, self.state, self.work, k, 0, len(self.indices)
+            self._problem, self.settings, self.state, self.work, k, 0, len(self.indices)
         )
         self._raise(status, k)
 
@@ -187,23 +188,29 @@ class Chains:
             room = np.zeros((len(self.indices), needed, self.federation.dimension))
             self.log = self.log._replace(records=room)
         self.log.counts[:] = 0
-        failures = []
+        failed: tuple[int, int, int, int] | None = None
         reached = k
+        repeats, most = int(self.state.tally[records.REPEATS]), 0
         for lo, hi in self._parts():
             before = self.state.tally.copy()
             status, reached = self._segment(
-                self.federation.problem, self.settings, self.state, self.work, self.log,
+                self._problem, self.settings, self.state, self.work, self.log,
                 k, target, stop, self.schedule.shared, lo, hi,
             )  # fmt: skip
-            if status != records.DONE:
-                failures.append((int(reached), int(status)))
-            if self.schedule.shared and lo > 0:
-                # the same events as those of the first part
-                of_all = [records.AVERAGES, records.REFRESHES, records.MESSAGES]
-                self.state.tally[of_all] = before[of_all]
-        if failures:
-            reached, status = min(failures)
-            self._raise(status, reached)
+            if status != records.DONE and (failed is None or reached < failed[0]):
+                failed = (int(reached), int(status), lo, hi)
+            if self.schedule.shared:
+                most = max(most, int(self.state.tally[records.REPEATS] - before[records.REPEATS]))
+                self.state.tally[records.REPEATS] = repeats + most
+                if lo > 0:
+                    # the same events as those of the first part
+                    of_all = [records.AVERAGES, records.REFRESHES, records.MESSAGES]
+                    self.state.tally[of_all] = before[of_all]
+            # chains that diverge in other parts may do so earlier; all other failures are the end
+            if failed is not None and not (self.schedule.shared and status in (records.DONE, records.NOT_FINITE)):
+                break
+        if failed is not None:
+            self._raise(failed[1], failed[0], *failed[2:])
         return int(reached)
 
     def _parts(self) -> list[tuple[int, int]]:
@@ -216,12 +223,12 @@ class Chains:
             size = n
         return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
 
-    def _raise(self, status: int, k: int) -> None:
+    def _raise(self, status: int, k: int, lo: int = 0, hi: int | None = None) -> None:
         """Turn the result of a segment into an exception that names client, chain and step where they are here."""
         if status == records.MPI_ERROR:
             raise RuntimeError(f"MPI_Allreduce reported an error at step {k}.")
         if status != records.DONE:
-            raise self._failure(status, k)
+            raise self._failure(status, k, lo, hi)
 
     def trouble(self, k: int) -> ChainFailure | None:
         """Return what is wrong with this rank's clients before iteration k; the loop looks at averagings only."""
@@ -231,8 +238,8 @@ class Chains:
             return self._failure(records.NOT_FINITE, k)
         return None
 
-    def _failure(self, status: int, k: int) -> ChainFailure:
-        i, s = self._culprit(status)
+    def _failure(self, status: int, k: int, lo: int = 0, hi: int | None = None) -> ChainFailure:
+        i, s = self._culprit(status, lo, hi)
         client = None if i is None else self.settings.first_client + i
         chain = None if s is None else self.indices[s]
         where = "another rank" if client is None else f"client {client}, chain {chain}"
@@ -242,14 +249,14 @@ class Chains:
             return GradientFailure(f"the gradient failed at {where}, step {step}", step, client, chain, said)
         return Divergence(f"a value of {where} was not finite by step {k}", k, client, chain)
 
-    def _culprit(self, status: int) -> tuple[int | None, int | None]:
-        """Return the local client and chain of the first failure on this rank, or Nones."""
+    def _culprit(self, status: int, lo: int, hi: int | None) -> tuple[int | None, int | None]:
+        """Return the local client and chain of the first failure on this rank among chains lo..hi-1, or Nones."""
         if status == records.FAILED:
             return (None, None) if self.work.failed[0] < 0 else (int(self.work.failed[0]), int(self.work.failed[1]))
         for values in (self.state.theta, self.work.gradient):
-            bad = np.argwhere(~(np.abs(values) <= 2.0**exact_sum.MAX_WINDOW))
+            bad = np.argwhere(~(np.abs(values[:, lo:hi]) <= 2.0**exact_sum.MAX_WINDOW))
             if bad.size:
-                return int(bad[0][0]), int(bad[0][1])
+                return int(bad[0][0]), lo + int(bad[0][1])
         return None, None
 
     def _said(self, i: int, s: int) -> str | None:

@@ -20,6 +20,7 @@ from fald_hpc.comm import Serial
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import moments
 from fald_hpc.kernels.exact_sum import BINS
+from fald_hpc.kernels.short_rows import MOST
 from fald_hpc.kernels.state import FLAGS
 from fald_hpc.study import Request, Study, prepare
 
@@ -244,11 +245,14 @@ def _memory(study: Study, layout: layouts.Layout, busiest: RankPlan, row_bytes: 
     """Return an estimate of a rank's resident memory in bytes."""
     d, c, s = study.federation.dimension, len(busiest.clients), len(busiest.chains)
     packed = 8.0 * busiest.rows * (d + 3) if study.request.potential.takes_rows else 8.0 * c * d * (d + 1)
+    # short rows may lie there a third time, in whole lines of the cache; chains of Gaussians are kept in lanes too
+    lines = 8.0 * busiest.rows * (d + 10) if study.request.potential.takes_rows and d <= MOST else 0.0
+    lanes = 0.0 if study.request.potential.takes_rows else 8.0 * c * d * (s + 7)
     kept = 8.0 * s * study.request.potential.kept_size(busiest.rows) if study.sampler.uses_reference else 0.0
     state = 8.0 * s * d * (2 * c + 6) + 4.0 * row_bytes
     batches = moments.n_batches(study.request.chains, d)
     statistics = 8.0 * s * d * (2 * batches + (d if d <= 256 else 1))
-    return INTERPRETER_BYTES + 2.0 * packed + kept + state + statistics + RECORD_BYTES
+    return INTERPRETER_BYTES + 2.0 * packed + lines + lanes + kept + state + statistics + RECORD_BYTES
 
 
 def _span(indices: range) -> str:

@@ -130,7 +130,9 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
     ``ends``: see :mod:`fald_hpc.kernels.batches`.
     """
     c, s, d = state.theta.shape
-    most = work.lanes_common.shape[1] if settings.private_scale == 0.0 else work.lanes_private.shape[1]
+    most = work.lanes_common.shape[1]
+    if settings.private_scale != 0.0:
+        most = min(most, work.lanes_private.shape[1])
     # batches may share a group
     between = KEEP if settings.batches == 1 else STORE
     if ends & KEEP and settings.batches > 1:

@@ -28,10 +28,9 @@
  * x          client i, chain s at x + i client_stride + s d: [d]
  * kept       client i at kept + i kept_stride: [groups][d][LANES]; not read but for KEEP and FROM_KEPT
  * bins       [3 d + 1][LANES] for each group of chains, or one if BY_CLIENTS: sums and the largest magnitude
- * scratch    SCRATCH d LANES numbers and 64 bytes
+ * scratch    12 d LANES numbers and 64 bytes
  *
  * At most two groups of chains, any number of clients; with private noise one client, or one group of them. */
-#define SCRATCH 14
 
 void fald_quadratic_steps(
     const double *precision, const double *mean, const double *reference, const double *shift, const double *common,

@@ -40,7 +40,7 @@ INLINE void NAME(load_row)(const int has_reference, const struct short_steps *q,
 {
     const int64_t stride = STRIDE(q->d);
     for (int64_t j = 0; j < q->d + 3; j += WIDTH) {
-        VECTOR block[WIDTH];
+        VECTOR block[WIDTH] LINES;
         UNROLL for (int l = 0; l < WIDTH; ++l) block[l] = *(const VECTOR *)(q->packed + row[l] * stride + j);
         NAME(turn)(block);
         UNROLL for (int l = 0; l < WIDTH; ++l) to->column[j + l] = block[l];

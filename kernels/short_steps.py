@@ -5,6 +5,8 @@ A short step is one chain of operations that wait for each other, most of them i
 eight clients through it in the time of one. The arithmetic is in ``short_steps.c``; subsets are drawn and chosen here.
 """
 
+from typing import Any
+
 import llvmlite.binding
 import numpy as np
 from numba import types
@@ -80,6 +82,18 @@ def packed(rows: np.ndarray, weight: np.ndarray, offset: np.ndarray, target: np.
     out[:, :d] = rows
     out[:, d], out[:, d + 1], out[:, d + 2] = weight, offset, target
     return out
+
+
+def with_rows_in_lines(problem: Any, places: int, n_clients: int) -> Any:
+    """Return clients as of :mod:`fald_hpc.kernels.glm` with their rows once more as :func:`packed`, if steps read them so.
+
+    ``places`` of a step's rows (:func:`places`), ``n_clients`` of all ranks: where steps are not short, the problem as it is.
+    """
+    if places == 0 or n_clients < FEWEST_CLIENTS:
+        return problem
+    return problem._replace(
+        packed=packed(problem.rows, problem.weight, problem.offset, problem.target, problem.family)
+    )
 
 
 def places(d: int, batch_size: int | str) -> int:

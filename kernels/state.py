@@ -24,10 +24,10 @@ SHORT_GROUPS = 2
 ROWS_AHEAD = 4096
 """Rows of a group that are chosen ahead for them, of all groups and chains: 256 KiB."""
 FEWEST_AHEAD = 16
-"""Steps for which these must do; with more chains they are chosen for one chain after another."""
+"""Steps for which these should do; with more chains they are chosen for one chain after another."""
 NEVER = -(1 << 62)
-"""The iteration of noise that has not been drawn."""
-SCRATCH = 14
+"""The iteration of what is not there: noise, rows, positions."""
+SCRATCH = 12
 """Work space of dense quadratics, in vectors of a group (``quadratic_lanes_call.h``)."""
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
@@ -91,7 +91,10 @@ class Log(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work space: nothing here outlives a segment, but for the description of the minibatches."""
+    """Work space: no result depends on what is here between segments.
+
+    What was drawn ahead stays, with the iteration it is for; minibatches are described.
+    """
 
     gradient: np.ndarray  # float64[c, s, d]: full gradients, or X^i before a step
     message: np.ndarray  # float64[2 s, 3 d + FLAGS]
@@ -163,7 +166,7 @@ def new_work(
     client_groups = -(-c // LANES)
     every_chain = places * s * client_groups * FEWEST_AHEAD <= ROWS_AHEAD
     slots = s if every_chain else 1
-    ahead = min(t, max(FEWEST_AHEAD, ROWS_AHEAD // max(1, places * slots * client_groups))) if places else 0
+    ahead = min(t, max(1, ROWS_AHEAD // max(1, places * slots * client_groups))) if places else 0
     return Work(
         gradient=np.zeros((c, s, d)),
         message=np.zeros((2 * s, BINS * d + FLAGS)),

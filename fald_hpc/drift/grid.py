@@ -11,7 +11,7 @@ EARLIEST = 64
 """Iterations after burn-in before the first look, at least."""
 
 SHORTEST = 131072
-"""Stride at least: a look leaves the compiled loop and takes some microseconds a client, as long as thousands of fast iterations."""
+"""Stride at least: a look leaves the compiled loop and takes microseconds a client, as long as thousands of fast iterations."""
 
 SHARE = 1.0 / 64.0
 """Share of the rows that a run touches for its first look, at most; later ones get by with half of that."""

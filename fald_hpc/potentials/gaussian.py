@@ -98,7 +98,7 @@ _DENSE = Kernels(
     # without compilation there is nothing to fuse
     advance=None if DISABLED else quadratic.steps,
     full_gradients=None if DISABLED else quadratic.full_gradients,
-    adds=True,
+    adds=not DISABLED,
     chains_together=quadratic.TOGETHER,
     fald_parts=_fused("fald", quadratic.no),
     vr_parts=_fused("vr_fald_star", quadratic.yes),

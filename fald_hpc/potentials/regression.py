@@ -120,9 +120,9 @@ class Regression(Potential):
         }
         family = short_rows.FAMILIES.get(self.name, short_rows.NONE)
         columns, place = short_rows.side_by_side(**of_rows, family=family)
-        of_row = short_steps.packed(rows, of_rows["weight"], of_rows["offset"], of_rows["target"], family)
         prior = np.ascontiguousarray(shares, np.float64) / self.prior_scale**2
-        return glm.Problem(**of_rows, prior=prior, columns=columns, place=place, packed=of_row, family=family)
+        unpacked = np.zeros((rows.shape[0], 0))
+        return glm.Problem(**of_rows, prior=prior, columns=columns, place=place, packed=unpacked, family=family)
 
     def kept_size(self, n_rows: int) -> int:
         """Return one residual a row."""

@@ -29,7 +29,7 @@ DRIVER = f"""
 #include <stdlib.h>
 #include "quadratic_lanes_call.h"
 #define D {D}
-static double precision[D * D * LANES], mean[D * LANES], common[20000 * D], x[D * LANES], scratch[SCRATCH * D * LANES + 8];
+static double precision[D * D * LANES], mean[D * LANES], common[20000 * D], x[D * LANES], scratch[12 * D * LANES + 8];
 int main(int argc, char **argv)
 {{
     const int64_t by_clients = atoi(argv[1]), t = atoi(argv[2]);

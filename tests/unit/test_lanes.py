@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fald_hpc import FALD, Clients, Gaussian, VRFALDStar, sample
+from fald_hpc.failures import Divergence
 from fald_hpc.kernels import quadratic, state
 
 
@@ -61,3 +62,34 @@ def test_flags_are_distinct_bits():
     here = [quadratic.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT]
     flags = [*here, state.STORE, state.ADD, state.KEEP]
     assert all(a & b == 0 for a, b in itertools.combinations(flags, 2))
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_private_noise_of_more_chains_than_a_block_holds(name):
+    """Blocks of common noise get shorter with more chains; no pass may be longer than one."""
+    settings = {"steps": 500, "seed": 2, "burn_in": 0, "init": np.zeros(8)}
+    sampler = SAMPLERS[name](0.01, 0.01, 0.5)
+    many, one = (draws(sample(Gaussian(), clients(2, 8), sampler, chains=s, **settings)) for s in (200, 1))
+    assert one.shape[1] > 2
+    assert many[0].tobytes() == one[0].tobytes()
+
+
+def test_the_first_chain_to_diverge_is_named_whatever_part_it_is_in():
+    """Sixteen chains run together; the twenty-first begins far out and leaves the range of numbers first."""
+    start = np.ones((40, 1))
+    start[20:] = 1e60
+    flat = Clients.from_gaussians(np.zeros((4, 1)), precisions=np.ones((4, 1, 1)))
+    with pytest.raises(Divergence, match=r"client 0 \(client-0\), chain 20") as found:
+        sample(Gaussian(), flat, FALD(step_size=3.0, comm_prob=0.1), chains=40, steps=5000, init=start)
+    assert 600 < found.value.step < 800  # 2^n 1e60 = 2^900
+
+
+def test_repeated_messages_are_counted_once_for_all_parts():
+    far = clients(5, 3, 1e9)
+    counts = [
+        sample(Gaussian(), far, FALD(step_size=0.1, comm_prob=0.5), chains=s, steps=100, init=np.zeros(3)).manifest["messages"]
+        for s in (16, 160)
+    ]
+    assert counts[0]["made"] == counts[1]["made"]
+    assert 0 < counts[1]["repeated"] <= counts[1]["made"]
+    assert counts[0]["repeated"] <= counts[1]["repeated"] <= counts[0]["repeated"] + 2
