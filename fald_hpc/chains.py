@@ -271,25 +271,6 @@ class Chains:
         return bool((self.state.averaged_at == k).all())
 
 
-def expected_events(
-    sampler: Sampler, schedule: Schedule, key: np.uint64, chains: range, first: int, last: int, averaged: bool = True
-) -> np.ndarray:
-    """Return (averagings, refreshes, messages) of iterations first..last-1, known from the seed.
-
-    With independent coins every chain sends its own messages; the counts are then sums over ``chains``.
-    """
-    total = np.zeros(3, np.int64)
-    thresholds = coins.threshold(sampler.comm_prob), coins.threshold(getattr(sampler, "refresh_prob", 1.0))
-    for chain in [coins.SHARED] if schedule.shared else chains:
-        equal = averaged
-        for k in range(first, last, 1 << 20):
-            out = np.empty(min(1 << 20, last - k), np.uint8)
-            coins.fill(key, chain, k, *thresholds, out)
-            *counts, equal = coins.tally(out, equal, sampler.uses_reference)
-            total += np.array(counts, np.int64)
-    return total
-
-
 def group_communicator(communicator: Serial, layout: Layout) -> Any:
     """Return the communicator of the ranks that share this rank's chains."""
     return communicator if layout.chain_groups == 1 else communicator.split(layout.chain_group(communicator.rank))
@@ -301,7 +282,6 @@ __all__ = [
     "GradientFailure",
     "Schedule",
     "batch_sizes",
-    "expected_events",
     "group_communicator",
     "noise",
 ]

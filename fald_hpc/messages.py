@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fald_hpc.chains import Chains, expected_events
+from fald_hpc.chains import Chains
+from fald_hpc.events import expected_events
 from fald_hpc.kernels.state import MESSAGES, REPEATS, ROWS_TOUCHED
 from fald_hpc.study import Study
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from fald_hpc import batches
 from fald_hpc import layout as layouts
-from fald_hpc.chains import RECORD_BYTES, Chains, batch_sizes, expected_events
+from fald_hpc.chains import RECORD_BYTES, Chains, batch_sizes
 from fald_hpc.comm import Serial
+from fald_hpc.events import expected_events
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import moments
 from fald_hpc.kernels.exact_sum import BINS

@@ -6,7 +6,8 @@ from problems import cases
 from problems.draws import CounterDraws
 
 from fald_hpc import FALD, VRFALDStar, comm
-from fald_hpc.chains import Chains, Schedule, expected_events
+from fald_hpc.chains import Chains, Schedule
+from fald_hpc.events import expected_events
 from fald_hpc.kernels import coins, noise
 from fald_hpc.sampling import request
 from fald_hpc.study import prepare
