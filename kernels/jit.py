@@ -153,6 +153,18 @@ def instantiate(
     return jit(bound, cache=cache, forceinline=forceinline, internal=internal)
 
 
+@jit(forceinline=True)
+def yes():
+    """Return True: for placeholders that choose between two ways of a template."""
+    return True
+
+
+@jit(forceinline=True)
+def no():
+    """Return False."""
+    return False
+
+
 def compile_for(function: Any, signature: tuple[Any, ...]) -> None:
     """Compile a function for given types and for no others: arguments are then converted to them.
 

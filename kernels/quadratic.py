@@ -19,8 +19,11 @@ from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.normals import LANES, fill_normals_lanes
 from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
 
-FEWEST_CHAINS = 4
-"""Chains of a run from which on the lanes are chains: a vector of which half is used is as fast as anything else."""
+FEWEST_CHAINS = 6
+"""Chains of a run from which on the lanes are chains: vectors of which more than a quarter is empty are slower than clients."""
+
+FEWEST_WITHOUT_CLIENTS = 4
+"""The same where clients are few or matrices large: a vector of which half is used is faster than plain steps."""
 
 FEWEST_CLIENTS = 4
 """Clients from which on the lanes are clients where chains are few."""
@@ -52,18 +55,6 @@ if not DISABLED:
 
 uses_reference = placeholder("uses_reference")
 plain = placeholder("plain")
-
-
-@jit(forceinline=True)
-def yes():
-    """Return True: bound to ``uses_reference``."""
-    return True
-
-
-@jit(forceinline=True)
-def no():
-    """Return False."""
-    return False
 
 
 @jit(forceinline=True, internal=True)
@@ -245,12 +236,25 @@ chain_lanes = placeholder("chain_lanes")
 client_lanes = placeholder("client_lanes")
 
 
+PLAIN, CHAINS, CLIENTS = range(3)
+
+
+@jit(forceinline=True)
+def lanes_of(settings, d):
+    """Return what lies in the lanes: ``CHAINS``, ``CLIENTS``, or nothing (``PLAIN``)."""
+    if settings.side_by_side >= FEWEST_CHAINS:
+        return CHAINS
+    if settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
+        return CLIENTS
+    return CHAINS if settings.side_by_side >= FEWEST_WITHOUT_CLIENTS else PLAIN
+
+
 def steps(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance all clients of chains lo..hi-1 over iterations k..stop-1 in the way that fits the shape; a template."""
-    d = state.theta.shape[2]
-    if settings.side_by_side >= FEWEST_CHAINS:
+    way = lanes_of(settings, state.theta.shape[2])
+    if way == CHAINS:
         chain_lanes(problem, settings, state, work, k, stop, lo, hi, ends)
-    elif settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
+    elif way == CLIENTS:
         client_lanes(problem, settings, state, work, k, stop, lo, hi, ends)
     else:
         plain(problem, settings, state, work, k, stop, lo, hi, ends)
@@ -262,8 +266,9 @@ def full_gradients(problem, settings, state, work, k, lo, hi, ends):
     ``ends``: to work.gradient (``STORE``), to the message (``ADD``), or both, as the steps.
     """
     c, s, d = work.gradient.shape
-    by_chains = settings.side_by_side >= FEWEST_CHAINS
-    if not by_chains and (settings.n_clients < FEWEST_CLIENTS or d > LARGEST_DIMENSION):
+    way = lanes_of(settings, d)
+    by_chains = way == CHAINS
+    if way == PLAIN:
         plain(problem, settings, state, work, k, lo, hi, ends)
         return
     precision = flatten(problem.precision) if by_chains else flatten(problem.precision_lanes)

@@ -46,18 +46,6 @@ uses_reference = placeholder("uses_reference")
 plain = placeholder("plain")
 
 
-@jit(forceinline=True)
-def yes():
-    """Return True: bound to ``uses_reference``."""
-    return True
-
-
-@jit(forceinline=True)
-def no():
-    """Return False."""
-    return False
-
-
 def packed(rows: np.ndarray, weight: np.ndarray, offset: np.ndarray, target: np.ndarray, family: int) -> np.ndarray:
     """Return rows with all that belongs to them in whole lines of the cache.
 

@@ -13,7 +13,7 @@ import numpy as np
 from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
 from fald_hpc.kernels import aligned, quadratic
-from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit
+from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit, no, yes
 from fald_hpc.kernels.normals import LANES
 from fald_hpc.potentials.base import Kernels, Potential
 
@@ -100,8 +100,8 @@ _DENSE = Kernels(
     full_gradients=None if DISABLED else quadratic.full_gradients,
     adds=not DISABLED,
     chains_together=quadratic.TOGETHER,
-    fald_parts=_fused("fald", quadratic.no),
-    vr_parts=_fused("vr_fald_star", quadratic.yes),
+    fald_parts=_fused("fald", no),
+    vr_parts=_fused("vr_fald_star", yes),
 )
 _DIAGONAL = Kernels("gaussian_diagonal", _diagonal_gradient, _diagonal_difference, _diagonal_full_gradient)
 

@@ -9,7 +9,7 @@ import numpy as np
 from fald_hpc.data.records import ClientData
 from fald_hpc.errors import UserError
 from fald_hpc.kernels import glm, short_rows, short_steps
-from fald_hpc.kernels.jit import DISABLED, instantiate, jit
+from fald_hpc.kernels.jit import DISABLED, instantiate, jit, no, yes
 from fald_hpc.potentials.base import Kernels, Potential, check_scale
 
 INTERCEPT = "intercept"
@@ -56,8 +56,8 @@ def glm_kernels(label: str, residual: Callable[..., Any]) -> Kernels:
         instantiate(glm.full_gradient, label, residual=residual),
         # without compilation there is nothing to fuse
         advance=None if DISABLED else short_steps.steps,
-        fald_parts={"uses_reference": short_steps.no},
-        vr_parts={"uses_reference": short_steps.yes},
+        fald_parts={"uses_reference": no},
+        vr_parts={"uses_reference": yes},
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fald_hpc.kernels import _short_steps, glm, noise, short_rows, short_steps
 from fald_hpc.kernels import state as records
-from fald_hpc.kernels.jit import DISABLED, instantiate, jit
+from fald_hpc.kernels.jit import DISABLED, instantiate, jit, no, yes
 from fald_hpc.kernels.langevin import local_steps
 from fald_hpc.potentials.linear import Linear
 from fald_hpc.potentials.logistic import Logistic
@@ -22,8 +22,8 @@ KEY = noise.key(5)
 WIDTHS = (0, 2, 4, 8)
 POTENTIALS = {"linear": Linear, "logistic": Logistic, "poisson": Poisson}
 SAMPLERS = {
-    "fald": (fald.estimate, "gradient", short_steps.no),
-    "vr_fald_star": (vr_fald_star.estimate, "difference", short_steps.yes),
+    "fald": (fald.estimate, "gradient", no),
+    "vr_fald_star": (vr_fald_star.estimate, "difference", yes),
 }
 UNEQUAL = [40, 3, 0, 7, 100, 1, 16, 17, 2, 33, 12, 0, 90, 5, 64, 1, 18]
 """Rows of clients: none, fewer than any minibatch, as many, more."""
