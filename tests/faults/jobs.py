@@ -100,13 +100,14 @@ class Job:
 
     def ranks(self) -> dict[int, int]:
         """Return the process of every rank that is there yet."""
-        found = {}
-        for pid, environ in self.processes().items():
+        found: dict[int, int] = {}
+        # a rank's own children, between fork and exec, look like it; they have higher numbers
+        for pid, environ in sorted(self.processes().items()):
             rank = environ.get("OMPI_COMM_WORLD_RANK", environ.get("PMI_RANK"))
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
                 if "python" in words.split("\0")[0] and (rank is not None or self.ranks_asked == 1):
-                    found[int(rank or 0)] = pid
+                    found.setdefault(int(rank or 0), pid)
         return found
 
     def kill(self, rank: int, number: int) -> bool:

@@ -113,11 +113,11 @@ def test_second_interrupt_ends_at_once(tmp_path, where):
         time.sleep(1.5)
         if where == "collective":
             job.kill(1, signal.SIGSTOP)
-        job.kill(0, signal.SIGINT)
+        assert job.kill(0, signal.SIGINT)
         time.sleep(1.5)
         assert job.process.poll() is None, "the first one waits for the end of the segment"
         begun = time.monotonic()
-        job.kill(0, signal.SIGINT)
+        assert job.kill(0, signal.SIGINT)
         assert job.end(15) != 0
         assert time.monotonic() - begun < 10
         assert len([line for line in messages(job) if "second time" in line]) == 1, job.err
