@@ -175,7 +175,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
     return DONE, stop
 
 
-def message_functions(label, cache, work, fused_steps, fused_gradients):
+def message_functions(label, cache, prepare, fused_steps, fused_gradients):
     """Return the instances of :func:`stage` and :func:`settle` for a sampler, by the names that its segment calls them.
 
     Parameters
@@ -184,13 +184,13 @@ def message_functions(label, cache, work, fused_steps, fused_gradients):
         Of the sampler and the potential.
     cache : bool
         Whether they may be cached on disk.
-    work, fused_steps, fused_gradients : callable
+    prepare, fused_steps, fused_gradients : callable
         The sampler's ``before``; ``steps`` and ``gradients`` where they add to messages, else :func:`no_steps` and
         :func:`no_gradients`.
     """
     recompute = instantiate(compute_again, label, cache=cache, internal=True, gradients=fused_gradients, steps=fused_steps)
     one = instantiate(arrive, label, cache=cache, forceinline=True, internal=True, again=recompute)
     return {
-        "until_message": instantiate(stage, label, cache=cache, merge=True, before=work, take=one),
+        "until_message": instantiate(stage, label, cache=cache, merge=True, before=prepare, take=one),
         "settle": instantiate(settle, label, cache=cache, internal=True, take=one, again=recompute),
     }

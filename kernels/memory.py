@@ -1,4 +1,4 @@
-"""Copies by the C library: of a short row it takes a tenth of the time of a loop, which the compiler prepares for any length."""
+"""Copies by the C library: a loop over a short row costs more, since the compiler prepares it for any length."""
 
 from numba import types
 

@@ -22,8 +22,8 @@ from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
 FEWEST_CHAINS = 6
 """Chains of a run from which on the lanes are chains: vectors of which more than a quarter is empty are slower than clients."""
 
-FEWEST_WITHOUT_CLIENTS = 4
-"""The same where clients are few or matrices large: a vector of which half is used is faster than plain steps."""
+FEWEST_WITHOUT_CLIENTS = 2
+"""The same where clients are few or matrices large: a vector of which a quarter is used is faster than plain steps."""
 
 FEWEST_CLIENTS = 4
 """Clients from which on the lanes are clients where chains are few."""

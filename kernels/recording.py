@@ -1,17 +1,12 @@
 """Recording of the average over clients: at communication times, or at every iteration where all clients are here."""
 
-import numpy as np
-
 from fald_hpc.kernels.averaging import exchange, finish
-from fald_hpc.kernels.jit import flatten, fma, jit, stack
+from fald_hpc.kernels.jit import fma, jit
 from fald_hpc.kernels.memory import copy_row
 from fald_hpc.kernels.state import AVERAGING, DONE, MESSAGES
 
 ALL, EACH = 64, 16
 """Averagings of a chain whose distances are measured: the first so many, then one in so many."""
-
-EIGHT = 8
-"""Numbers of a vector."""
 
 
 @jit(internal=True)
@@ -98,34 +93,12 @@ def stand_apart(state, lo, hi, log):
 
 
 @jit(internal=True)
-def give_to_all(mean, lo, hi, theta):
-    """Copy rows lo..hi-1 of mean: float64[s, d] to every client's parameters theta: float64[c, s, d]."""
-    c, s, d = theta.shape
-    source, target = flatten(mean), flatten(theta)
-    row, n = s * d, (hi - lo) * d
-    if n < row or not (n == 1 or n == 2 or n == 4 or n == 8):
-        for i in range(c):
-            place = i * row + lo * d
-            copy_row(source[lo * d : lo * d + n], target[place : place + n])
-        return
-    # short rows, one behind the other: eight numbers at a time, which the compiler stores as vectors
-    pattern = stack(np.float64, EIGHT)
-    for j in range(EIGHT):
-        pattern[j] = source[j & (n - 1)]
-    whole = c * n & -EIGHT
-    for first in range(0, whole, EIGHT):
-        for j in range(EIGHT):
-            target[first + j] = pattern[j]
-    for j in range(whole, c * n):
-        target[j] = pattern[j & (n - 1)]
-
-
-@jit(internal=True)
 def catch_up(state, k, lo, hi):
     """Write the mean to theta for those of chains lo..hi-1 that averaged right before iteration k."""
     for s in range(lo, hi):
         if state.averaged_at[s] == k:
-            give_to_all(state.mean, s, s + 1, state.theta)
+            for i in range(state.theta.shape[0]):
+                copy_row(state.mean[s], state.theta[i, s])
 
 
 @jit(forceinline=True, internal=True)

@@ -170,7 +170,7 @@ def test_sums_of_where_steps_end(sampler, way, c, s, d):
             assert state.theta.tobytes() == expected.theta.tobytes()
             assert work.added[0, 1] == -1
             continue
-        # what was not stored can be computed again from there, where all of the gap is not one pass too
+        # what was not stored can be computed again from the beginning of the last pass
         begin = work.added[0, 1]
         assert k <= begin <= stop
         STEPS[sampler][way](given, settings(c, tau), state, work, begin, stop, 0, s, STORE)

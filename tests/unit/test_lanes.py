@@ -85,11 +85,11 @@ def test_the_first_chain_to_diverge_is_named_whatever_part_it_is_in():
 
 
 def test_repeated_messages_are_counted_once_for_all_parts():
+    # far outside: all chains jump by 10^8 times their noise, so they leave their windows with the same messages
     far = clients(5, 3, 1e9)
     counts = [
         sample(Gaussian(), far, FALD(step_size=0.1, comm_prob=0.5), chains=s, steps=100, init=np.zeros(3)).manifest["messages"]
         for s in (16, 160)
     ]
     assert counts[0]["made"] == counts[1]["made"]
-    assert 0 < counts[1]["repeated"] <= counts[1]["made"]
-    assert counts[0]["repeated"] <= counts[1]["repeated"] <= counts[0]["repeated"] + 2
+    assert counts[0]["repeated"] == counts[1]["repeated"] > 0
