@@ -2,12 +2,12 @@
 
 import ctypes
 import itertools
-import math
 
 import numpy as np
 import pytest
+from problems.settings import settings
 
-from fald_hpc.kernels import _quadratic, exact_sum, noise, quadratic, refresh
+from fald_hpc.kernels import _quadratic, exact_sum, quadratic, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.langevin import local_steps
@@ -17,7 +17,6 @@ from fald_hpc.samplers import fald, vr_fald_star
 
 pytestmark = pytest.mark.skipif(DISABLED, reason="without compilation there is nothing to fuse")
 
-KEY = noise.key(5)
 STEPS = {}
 for sampler, module, parts, bound in (
     ("fald", fald, _DENSE.fald_parts, {"gradient": _DENSE.gradient}),
@@ -29,27 +28,6 @@ for sampler, module, parts, bound in (
 
 PLAIN_GRADIENTS = instantiate(refresh.full_gradients, "test", cache=False, full_gradient=_DENSE.full_gradient)
 FULL_GRADIENTS = instantiate(quadratic.full_gradients, "test", cache=False, plain=PLAIN_GRADIENTS)
-
-
-def settings(clients, tau, first_chain=0, step_size=0.01):
-    """Return the settings of a run on this rank."""
-    return records.Settings(
-        communicator=-1,
-        first_client=3,
-        first_chain=first_chain,
-        every_step=False,
-        key=KEY,
-        n_clients=clients,
-        width=45,
-        step_size=step_size,
-        common_scale=math.sqrt(2 * step_size * tau / clients),
-        private_scale=math.sqrt(2 * step_size * (1 - tau)),
-        average_threshold=np.uint64(0),
-        refresh_threshold=np.uint64(0),
-        burn_in=0,
-        side_by_side=1,
-        batches=1,
-    )
 
 
 def problem(c, d):
@@ -75,7 +53,7 @@ def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
         state, s, first = alone, 1, first + chosen
     none = np.zeros(c, np.int64)
     work = records.new_work(s, d, none, none, 0, lanes=True)
-    STEPS[sampler][way](problem(c, d), settings(c, tau, first), state, work, k, stop, 0, s, STORE)
+    STEPS[sampler][way](problem(c, d), settings(c, tau, first_chain=first), state, work, k, stop, 0, s, STORE)
     assert np.all(np.isfinite(state.theta))
     return state.theta
 
@@ -122,7 +100,7 @@ def test_full_gradients_of_a_refresh_equal_plain_ones(c, s, d):
     found = []
     for gradients in (PLAIN_GRADIENTS, FULL_GRADIENTS):
         work = records.new_work(s, d, none, none, 0, lanes=True)
-        gradients(given, settings(c, 1.0)._replace(side_by_side=s), state, work, 0, 0, s, STORE)
+        gradients(given, settings(c, 1.0, side_by_side=s), state, work, 0, 0, s, STORE)
         found.append(work.gradient.tobytes())
         assert np.all(work.gradient != 0.0)
     assert found[0] == found[1]
@@ -223,7 +201,7 @@ def test_values_outside_a_window_are_stored_instead(way, bad):
 @pytest.mark.parametrize(("c", "s", "d"), [(3, 4, 1), (4, 1, 2), (13, 3, 4), (33, 1, 20), (5, 21, 11)])
 def test_sums_of_full_gradients(c, s, d):
     state, work = prepared(c, s, d, 0)
-    given, one = problem(c, d), settings(c, 1.0)._replace(side_by_side=s)
+    given, one = problem(c, d), settings(c, 1.0, side_by_side=s)
     PLAIN_GRADIENTS(given, one, state, work, 0, 0, s, STORE)
     expected = sums_of(work.gradient, state.gradient_window, 45).tobytes()
     for ends in (ADD, ADD | STORE):

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from problems.settings import settings
 
-from fald_hpc.kernels import _short_steps, glm, noise, short_rows, short_steps
+from fald_hpc.kernels import _short_steps, glm, short_rows, short_steps
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate, jit, no, yes
 from fald_hpc.kernels.langevin import local_steps
@@ -18,7 +19,6 @@ from fald_hpc.samplers import fald, vr_fald_star
 
 pytestmark = pytest.mark.skipif(DISABLED, reason="without compilation there is nothing to fuse")
 
-KEY = noise.key(5)
 WIDTHS = (0, 2, 4, 8)
 POTENTIALS = {"linear": Linear, "logistic": Logistic, "poisson": Poisson}
 SAMPLERS = {
@@ -69,26 +69,10 @@ def problem(family, counts, d, seed=0):
     )
 
 
-def settings(clients, tau, first_client=0):
-    """Return the settings of a run of so many clients on this rank."""
-    step_size = 1e-4
-    return records.Settings(
-        communicator=-1,
-        first_client=first_client,
-        first_chain=3,
-        every_step=False,
-        key=KEY,
-        n_clients=max(clients, short_steps.FEWEST_CLIENTS),
-        width=45,
-        step_size=step_size,
-        common_scale=math.sqrt(2 * step_size * tau / clients),
-        private_scale=math.sqrt(2 * step_size * (1 - tau)),
-        average_threshold=np.uint64(0),
-        refresh_threshold=np.uint64(0),
-        burn_in=0,
-        side_by_side=1,
-        batches=1,
-    )
+def of(clients, tau, first_client=0):
+    """Return the settings of a run of so many clients on this rank; one alone counts as part of a run that takes this path."""
+    everyone = max(clients, short_steps.FEWEST_CLIENTS)
+    return settings(clients, tau, step_size=1e-4, first_client=first_client, first_chain=3, n_clients=everyone)
 
 
 def prepared(given, size, s):
@@ -108,7 +92,7 @@ def moved(steps, given, size, tau, gaps, s=1, n_clients=None, first_client=0):
     state, work = prepared(given, size, s)
     clients = given.start.size - 1 if n_clients is None else n_clients
     for k, stop in gaps:
-        steps(given, settings(clients, tau, first_client), state, work, k, stop, 0, s, records.STORE)
+        steps(given, of(clients, tau, first_client), state, work, k, stop, 0, s, records.STORE)
     return None if work.failed[0] == 99 else (state.theta, int(state.tally[records.ROWS_TOUCHED]))
 
 
@@ -169,7 +153,7 @@ def test_clients_on_one_rank_equal_the_same_clients_on_two(sampler):
     other, _ = prepared(whole, 3, 1)
     state.theta[:], state.kept[:] = other.theta[6:], other.kept[:, part]
     state.reference[:], state.shift[:] = other.reference, other.shift
-    FUSED[sampler](alone, settings(13, 0.5, 6), state, work, 0, 50, 0, 1, records.STORE)
+    FUSED[sampler](alone, of(13, 0.5, 6), state, work, 0, 50, 0, 1, records.STORE)
     assert state.theta.tobytes() == together[6:].tobytes()
 
 
