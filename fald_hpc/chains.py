@@ -99,7 +99,7 @@ class Chains:
         kept = potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
         self.state = records.new_state(c, s, d, kept)
         places = short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0
-        self._problem = short_steps.with_rows_in_lines(federation.problem, places, b)
+        self._problem = short_steps.with_rows_in_lines(potential.for_steps(federation.problem, gamma), places, b)
         self.work = records.new_work(
             s, d, federation.n_rows, batch, words, lanes=fused and not potential.takes_rows, places=places
         )

@@ -22,6 +22,7 @@ before = placeholder("before")
 gradients = placeholder("gradients")
 again = placeholder("again")
 take = placeholder("take")
+ahead = placeholder("ahead")
 
 
 @jit(forceinline=True)
@@ -64,13 +65,21 @@ def compute_again(problem, settings, state, work, kind, first, after, lo, hi):
     """Compute and store the vectors of a message that had only their sums, from iteration ``first`` on; a template."""
     if kind == SHIFT:
         gradients(problem, settings, state, work, after, lo, hi, STORE)
-    else:
-        steps(problem, settings, state, work, first, after, lo, hi, STORE)
+        return
+    if kind == REFERENCE and ahead(settings, state.theta.shape[2]):
+        after -= 1
+    steps(problem, settings, state, work, first, after, lo, hi, STORE)
 
 
 @jit(internal=True)
 def no_steps(problem, settings, state, work, k, stop, lo, hi, ends):
     """Bound to ``steps`` where nothing is added to messages but by :func:`send`."""
+
+
+@jit(forceinline=True)
+def no_steps_ahead(settings, d):
+    """Bound to ``ahead`` where steps end at what a message carries."""
+    return False
 
 
 @jit(internal=True)
@@ -128,7 +137,7 @@ def settle(problem, settings, state, work, log, k, lo, hi):
             abandon(settings, work)
             return status, work.under_way[batch, 1]
     catch_up(state, k, lo, hi)
-    if work.lanes_x_at[lo] == k:
+    if state.averaged_at[lo] != k and (work.lanes_x_at[0, lo] == k or work.lanes_x_at[1, lo] == k):
         again(problem, settings, state, work, AVERAGING, k, k, lo, hi)
     return DONE, -1
 
@@ -138,7 +147,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
 
     ``before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends)`` advances some chains to ``stop`` and
     puts what the message carries into ``state.theta`` or ``work.gradient``, or adds it to the message, or both
-    (``ends``: ``STORE``, ``ADD``). Where it only adds, it says in ``work.added`` from which iteration on the vectors can be
+    (``ends``: ``STORE``, ``ADD``, and ``AHEAD`` where they take one step more). Where it only adds, it says in ``work.added`` from which iteration on the vectors can be
     computed again, in case that a value lies outside its window.
 
     The positions of a chain right after an averaging are its mean; theta need not say so before the end of a segment. Nor
@@ -149,14 +158,16 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
     kind : int
         What the message carries; ``NOTHING``: none is sent.
     k, event : int
-        Iterations; ``stop`` is ``event`` for ``NOTHING`` and ``REFERENCE``, the iteration after it for others.
+        Iterations; ``stop`` is ``event`` for ``NOTHING``, and for ``REFERENCE`` where steps do not go ahead of what they add;
+        the iteration after it for others.
 
     Returns
     -------
     status, k : int
         ``DONE`` and ``stop``, or a failure and the iteration after the message that told of it.
     """
-    stop = event if kind in (NOTHING, REFERENCE) else event + 1
+    waits = kind == NOTHING or (kind == REFERENCE and not ahead(settings, state.theta.shape[2]))
+    stop = event if waits else event + 1
     for batch in range(settings.batches):
         first, last = share(lo, hi, settings.batches, batch)
         status = take(problem, settings, state, work, log, batch, first, last)
@@ -165,7 +176,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
             return status, work.under_way[batch, 1]
         # theta is wanted where clients' distances from their mean are measured
         ends = STORE if kind == NOTHING else ADD
-        if measures_distance(settings, log, stop, first):
+        if kind in (AVERAGING, BOTH) and measures_distance(settings, log, stop, first):
             ends |= STORE
         before(problem, settings, state, work, kind, k, event, stop, first, last, ends)
         if kind != NOTHING and send(settings, state, work, kind, stop, batch, first, last) != 0:
@@ -175,7 +186,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
     return DONE, stop
 
 
-def message_functions(label, cache, prepare, fused_steps, fused_gradients):
+def message_functions(label, cache, prepare, fused_steps, fused_gradients, steps_ahead):
     """Return the instances of :func:`stage` and :func:`settle` for a sampler, by the names that its segment calls them.
 
     Parameters
@@ -187,10 +198,14 @@ def message_functions(label, cache, prepare, fused_steps, fused_gradients):
     prepare, fused_steps, fused_gradients : callable
         The sampler's ``before``; ``steps`` and ``gradients`` where they add to messages, else :func:`no_steps` and
         :func:`no_gradients`.
+    steps_ahead : callable
+        Whether those steps go ahead of what they add, else :func:`no_steps_ahead`.
     """
-    recompute = instantiate(compute_again, label, cache=cache, internal=True, gradients=fused_gradients, steps=fused_steps)
+    recompute = instantiate(
+        compute_again, label, cache=cache, internal=True, gradients=fused_gradients, steps=fused_steps, ahead=steps_ahead
+    )
     one = instantiate(arrive, label, cache=cache, forceinline=True, internal=True, again=recompute)
     return {
-        "until_message": instantiate(stage, label, cache=cache, merge=True, before=prepare, take=one),
+        "until_message": instantiate(stage, label, cache=cache, merge=True, before=prepare, take=one, ahead=steps_ahead),
         "settle": instantiate(settle, label, cache=cache, internal=True, take=one, again=recompute),
     }

@@ -1,11 +1,12 @@
 """The local Langevin steps of dense quadratics, eight chains or eight clients side by side in the lanes of a vector.
 
-A fused form of :func:`fald_hpc.kernels.langevin.local_steps` for U^i(x) = (x - μ_i)ᵀ H_i (x - μ_i)/2, with the same bits. The
-arithmetic is in ``quadratic_lanes.c``; noise comes in lanes already. Which lanes are used depends on the numbers of all
-chains and clients, never on how many are on this rank.
+A fused form of :mod:`fald_hpc.kernels.quadratic_plain`, with the same bits. The arithmetic is in ``quadratic_lanes.c``; noise
+comes in lanes already. Which lanes are used depends on the numbers of all chains and clients, never on how many are here.
 
 Between two averagings a client's position is needed nowhere else: its steps begin at the mean and it is added to the sums of
-the next message while it is in the first-level cache. It is stored only where more steps follow, or a distance is measured.
+the next message while it is in the first-level cache. It is stored only where a distance is measured. A refresh needs the
+mean of before the step of its iteration, which changes neither Y nor C for that step: positions are added, take the step,
+and are kept in lanes.
 """
 
 import llvmlite.binding
@@ -17,7 +18,7 @@ from fald_hpc.kernels.jit import DISABLED, flatten, jit, placeholder
 from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.normals import LANES, fill_normals_lanes
-from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
+from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
 
 FEWEST_CHAINS = 6
 """Chains of a run from which on the lanes are chains: vectors of which more than a quarter is empty are slower than clients."""
@@ -32,7 +33,7 @@ LARGEST_DIMENSION = 24
 """Of lanes that are clients: eight precision matrices then stay in the first-level cache, one in every lane."""
 
 BY_CLIENTS, HAS_REFERENCE, FROM_START, FROM_KEPT = 1, 2, 4, 64
-"""Beside ``STORE``, ``ADD`` and ``KEEP``: flags of ``quadratic_lanes_call.h``."""
+"""Beside ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``: flags of ``quadratic_lanes_call.h``."""
 
 TOGETHER = 2 * LANES
 """Chains that take their steps together: a client's matrix is read once for all of them."""
@@ -42,7 +43,7 @@ if not DISABLED:
     llvmlite.binding.add_symbol("fald_quadratic_steps", _quadratic.steps())
     _steps = types.ExternalFunction(
         "fald_quadratic_steps",
-        types.void(*[_array] * 11, _integers, *[types.int64] * 10, *[types.float64] * 3),
+        types.void(*[_array] * 13, _integers, *[types.int64] * 10, *[types.float64] * 3),
     )
     llvmlite.binding.add_symbol("fald_quadratic_gradients", _quadratic.gradients())
     _gradients = types.ExternalFunction(
@@ -104,7 +105,7 @@ def _add_to_message(bins, window, first, n, d, flags, message, lo):
 
 
 @jit(forceinline=True, internal=True)
-def _leave(work, lo, sums, outside, ends, begin):
+def _again(work, lo, sums, outside, ends, begin):
     """Say what became of a message's vectors and return whether they must be computed again, to be stored."""
     if not sums:
         return False
@@ -113,6 +114,14 @@ def _leave(work, lo, sums, outside, ends, begin):
         work.added[lo, 1] = -1 if ends & STORE else begin
         return False
     return ends & STORE == 0
+
+
+@jit(forceinline=True)
+def kept_at(work, chain, k):
+    """Return in which half of ``work.lanes_x`` the positions of a chain before iteration k are, or -1."""
+    if work.lanes_x_at[0, chain] == k:
+        return 0
+    return 1 if work.lanes_x_at[1, chain] == k else -1
 
 
 def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
@@ -124,7 +133,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
     most = work.lanes_common.shape[1]
     if settings.private_scale != 0.0:
         most = min(most, work.lanes_private.shape[1])
-    # batches may share a group
+    # batches may share a group: theirs are never kept
     between = KEEP if settings.batches == 1 else STORE
     if ends & KEEP and settings.batches > 1:
         ends = ends & ~KEEP | STORE
@@ -134,7 +143,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
         begin = k
         for first in range(lo, hi, TOGETHER):
             n = min(TOGETHER, hi - first)
-            groups, group = (n + LANES - 1) // LANES, first // LANES
+            groups, group, pair = (n + LANES - 1) // LANES, first // LANES, 2 * (first // TOGETHER * c)
             if ends & ADD:
                 _clear(work.lanes_bins)
             begin = k
@@ -142,14 +151,15 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                 t = min(most, stop - begin)
                 last = begin + t == stop
                 row = _common_lanes(settings, work, begin, t, first, groups) if settings.common_scale != 0.0 else 0
-                written = ends if last else between
-                flags = written
+                flags = written = ends if last else between
                 if uses_reference():
                     flags |= HAS_REFERENCE
+                here = kept_at(work, first, begin) if settings.batches == 1 else -1
                 if state.averaged_at[first] == begin:
                     flags |= FROM_START
-                elif work.lanes_x_at[first] == begin:
+                elif here >= 0:
                     flags |= FROM_KEPT
+                there = 1 if here == 0 else 0
                 # with private noise one client at a time
                 part = c if settings.private_scale == 0.0 else 1
                 for i in range(0, c, part):
@@ -158,26 +168,25 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                             chain, client = settings.first_chain + first + g * LANES, settings.first_client + i
                             fill_normals_lanes(settings.key, PRIVATE, chain, client, 1, 0, begin, work.lanes_private[g, :t])
                     _steps(
-                        pointer(problem.precision[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
+                        pointer(problem.moves[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
                         pointer(state.shift[first]), pointer(work.lanes_common[group, row]), pointer(work.lanes_private),
-                        pointer(state.mean[first]), pointer(state.theta[i, first]), pointer(work.lanes_x[i, group]),
+                        pointer(state.mean[first]), pointer(work.lanes_x[1 - there, pair + 2 * i]), pointer(work.lanes_base),
+                        pointer(state.theta[i, first]), pointer(work.lanes_x[there, pair + 2 * i]),
                         pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.window[first:]),
-                        part, n, d, t, s * d, work.lanes_x.shape[1] * d * LANES, work.lanes_common.shape[1] * d * LANES,
+                        part, n, d, t, s * d, 2 * d * LANES, work.lanes_common.shape[1] * d * LANES,
                         work.lanes_private.shape[1] * d * LANES, settings.width, flags,
                         settings.step_size, settings.common_scale, settings.private_scale,
                     )  # fmt: skip
-                if written & (STORE | KEEP):
+                if written & KEEP:
                     for chain in range(first, first + n):
-                        work.lanes_x_at[chain] = begin + t if written & KEEP else NEVER
+                        work.lanes_x_at[there, chain] = begin + t
                 if last:
                     break
                 begin += t
             if ends & ADD:
                 outside += _add_to_message(work.lanes_bins, state.window, first, n, d, 0, work.message, lo)
-        if ends & KEEP:
-            begin = stop
-        again = _leave(work, lo, ends & ADD != 0, outside, ends, begin)
-        k, ends = begin, STORE
+        again = _again(work, lo, ends & ADD != 0, outside, ends, begin)
+        k, stop, ends = begin, stop - 1 if ends & AHEAD else stop, STORE
 
 
 def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
@@ -186,8 +195,6 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
     ``ends``: see :mod:`fald_hpc.kernels.batches`.
     """
     c, s, d = state.theta.shape
-    if ends & KEEP:
-        ends = ends & ~KEEP | STORE
     private = settings.private_scale != 0.0
     most = min(work.common.shape[1], work.lanes_private.shape[1]) if private else work.common.shape[1]
     again = True
@@ -195,7 +202,7 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
         outside = 0
         begin = k
         for chain in range(lo, hi):
-            number = settings.first_chain + chain
+            number, place = settings.first_chain + chain, chain * ((c + LANES - 1) // LANES)
             if ends & ADD:
                 _clear(work.lanes_bins[:1])
             begin = k
@@ -203,11 +210,16 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                 t = min(most, stop - begin)
                 last = begin + t == stop
                 row = common_rows(settings, work, begin, t, chain, chain + 1) if settings.common_scale != 0.0 else 0
-                flags = (ends if last else STORE) | BY_CLIENTS
+                written = ends if last else KEEP
+                flags = written | BY_CLIENTS
                 if uses_reference():
                     flags |= HAS_REFERENCE
+                here = kept_at(work, chain, begin)
                 if state.averaged_at[chain] == begin:
                     flags |= FROM_START
+                elif here >= 0:
+                    flags |= FROM_KEPT
+                there = 1 if here == 0 else 0
                 # without private noise all clients at once
                 part = LANES if private else c
                 for first in range(0, c, part):
@@ -216,20 +228,24 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                         client = settings.first_client + first
                         fill_normals_lanes(settings.key, PRIVATE, number, client, 0, 1, begin, work.lanes_private[0, :t])
                     _steps(
-                        pointer(problem.precision_lanes[group]), pointer(problem.mean_lanes[group]),
+                        pointer(problem.moves_lanes[group]), pointer(problem.mean_lanes[group]),
                         pointer(state.reference[chain]), pointer(state.shift[chain]), pointer(work.common[chain, row]),
-                        pointer(work.lanes_private), pointer(state.mean[chain]), pointer(state.theta[first, chain]),
-                        pointer(work.lanes_x), pointer(work.lanes_bins), pointer(work.lanes_scratch),
-                        pointer(state.window[chain:]), min(part, c - first), 1, d, t, s * d, 0, 0, 0, settings.width, flags,
+                        pointer(work.lanes_private), pointer(state.mean[chain]),
+                        pointer(work.lanes_x[1 - there, place + group]), pointer(work.lanes_base),
+                        pointer(state.theta[first, chain]), pointer(work.lanes_x[there, place + group]),
+                        pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.window[chain:]),
+                        min(part, c - first), 1, d, t, s * d, 0, 0, 0, settings.width, flags,
                         settings.step_size, settings.common_scale, settings.private_scale,
                     )  # fmt: skip
+                if written & KEEP:
+                    work.lanes_x_at[there, chain] = begin + t
                 if last:
                     break
                 begin += t
             if ends & ADD:
                 outside += _add_to_message(work.lanes_bins, state.window, chain, 1, d, BY_CLIENTS, work.message, lo)
-        again = _leave(work, lo, ends & ADD != 0, outside, ends, begin)
-        k, ends = begin, STORE
+        again = _again(work, lo, ends & ADD != 0, outside, ends, begin)
+        k, stop, ends = begin, stop - 1 if ends & AHEAD else stop, STORE
 
 
 chain_lanes = placeholder("chain_lanes")
@@ -247,6 +263,13 @@ def lanes_of(settings, d):
     if settings.n_clients >= FEWEST_CLIENTS and d <= LARGEST_DIMENSION:
         return CLIENTS
     return CHAINS if settings.side_by_side >= FEWEST_WITHOUT_CLIENTS else PLAIN
+
+
+@jit(forceinline=True)
+def steps_ahead(settings, d):
+    """Return whether steps can go one iteration beyond what they add to a message (``AHEAD``)."""
+    way = lanes_of(settings, d)
+    return way == CLIENTS or (way == CHAINS and settings.batches == 1)
 
 
 def steps(problem, settings, state, work, k, stop, lo, hi, ends):
@@ -289,5 +312,5 @@ def full_gradients(problem, settings, state, work, k, lo, hi, ends):
             )  # fmt: skip
             if ends & ADD:
                 outside += _add_to_message(work.lanes_bins, state.gradient_window, first, n, d, kind, work.message, lo)
-        again = _leave(work, lo, ends & ADD != 0, outside, ends, k)
+        again = _again(work, lo, ends & ADD != 0, outside, ends, k)
         ends = STORE

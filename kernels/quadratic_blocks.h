@@ -1,15 +1,52 @@
-/* Products with H by blocks of rows, and the moves that need them: part of quadratic_lanes.h. */
+/* Products with a matrix by blocks of rows, and the moves that they are: part of quadratic_lanes.h. */
 
-/* Rows j..j+n-1 of H times m vectors; each row is one chain of additions over k, so n of them keep the units busy. The lanes
- * move as soon as their products are there. x - origin goes into a second buffer, so that the products of one block need not
- * wait for the moves of the one before. */
+/* What moves all clients of a chain alike: -gamma C, if there is a reference, and common noise. C goes through ``shift``. */
+INLINE void NAME(base_of_chains)(const struct quadratic *q, double *shift)
+{
+    const int64_t group = q->d * LANES, groups = (q->chains + LANES - 1) / LANES;
+    const VECTOR minus_step = NAME(all)(-q->step_size), scale = NAME(all)(q->common_scale);
+    if (q->has_reference) NAME(gather)(q->shift, q->d, q->chains, q->d, shift);
+    for (int64_t g = 0; g < groups; ++g)
+        for (int64_t r = 0; r < q->t; ++r) {
+            const double *common = q->common + g * q->common_stride + r * group;
+            double *base = q->base + (g * q->t + r) * group;
+            for (int64_t j = 0; j < group; j += WIDTH) {
+                VECTOR value = NAME(all)(0.0);
+                if (q->common_scale != 0.0) value = scale * *(const VECTOR *)(common + j);
+                if (q->has_reference) value = NAME(fused)(minus_step, *(const VECTOR *)(shift + g * group + j), value);
+                *(VECTOR *)(base + j) = value;
+            }
+        }
+}
+
+INLINE void NAME(base_of_clients)(const struct quadratic *q)
+{
+    for (int64_t r = 0; r < q->t; ++r)
+        for (int64_t j = 0; j < q->d; ++j) {
+            double value = q->common_scale != 0.0 ? q->common_scale * q->common[r * q->d + j] : 0.0;
+            if (q->has_reference) value = __builtin_fma(-q->step_size, q->shift[j], value);
+            q->base[r * q->d + j] = value;
+        }
+}
+
+/* Rows j..j+n-1 of the matrix times m vectors; each row is one chain of additions over k, so n of them keep the units busy. They
+ * begin with what moves a lane anyway, and the lanes move as soon as their products are there. x - origin goes into a second
+ * buffer, so that the products of one block need not wait for the moves of the one before. */
 INLINE void NAME(rows)(const int n, const int m, const int by_clients, const struct lanes *s, int64_t j)
 {
     const int64_t d = s->d, stride = by_clients ? LANES : 1;
-    const double *h = s->precision + j * stride, *v = s->now;
+    const double *h = s->matrix + j * stride, *v = s->now;
     VECTOR sum[BLOCK][2];
     UNROLL for (int i = 0; i < n; ++i)
-        UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(all)(0.0);
+        UNROLL for (int w = 0; w < m; ++w)
+            sum[i][w] = s->products ? NAME(all)(0.0) : by_clients ? NAME(all)(s->base[j + i])
+                : *(const VECTOR *)(s->base + (j + i) * LANES + w * s->base_stride);
+    if (s->private_scale != 0.0) {
+        const VECTOR scale = NAME(all)(s->private_scale);
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(s->private + (j + i) * LANES + w * s->private_stride), sum[i][w]);
+    }
     for (int64_t k = 0; k < d; ++k, h += d * stride, v += LANES) {
         VECTOR difference[2];
         UNROLL for (int w = 0; w < m; ++w) difference[w] = *(const VECTOR *)(v + w * s->group);
@@ -18,38 +55,17 @@ INLINE void NAME(rows)(const int n, const int m, const int by_clients, const str
             UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(fused)(entry, difference[w], sum[i][w]);
         }
     }
-    double *x = s->x + j * LANES;
-    if (s->products) {
-        UNROLL for (int i = 0; i < n; ++i)
-            UNROLL for (int w = 0; w < m; ++w) *(VECTOR *)(x + i * LANES + w * s->group) = sum[i][w];
-        return;
-    }
-    if (s->has_reference)
-        UNROLL for (int i = 0; i < n; ++i)
-            UNROLL for (int w = 0; w < m; ++w)
-                sum[i][w] += by_clients ? NAME(all)(s->shift[j + i]) : *(const VECTOR *)(s->shift + (j + i) * LANES + w * s->group);
-    const VECTOR minus_step = NAME(all)(-s->step_size);
-    UNROLL for (int i = 0; i < n; ++i)
-        UNROLL for (int w = 0; w < m; ++w)
-            sum[i][w] = NAME(fused)(minus_step, sum[i][w], *(const VECTOR *)(x + i * LANES + w * s->group));
-    if (s->common_scale != 0.0) {
-        const VECTOR scale = NAME(all)(s->common_scale);
-        UNROLL for (int i = 0; i < n; ++i)
-            UNROLL for (int w = 0; w < m; ++w)
-                sum[i][w] = NAME(fused)(scale, by_clients ? NAME(all)(s->common[j + i])
-                    : *(const VECTOR *)(s->common + (j + i) * LANES + w * s->common_stride), sum[i][w]);
-    }
-    if (s->private_scale != 0.0) {
-        const VECTOR scale = NAME(all)(s->private_scale);
-        UNROLL for (int i = 0; i < n; ++i)
-            UNROLL for (int w = 0; w < m; ++w)
-                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(s->private + (j + i) * LANES + w * s->private_stride), sum[i][w]);
-    }
-    double *next = s->next + j * LANES;
+    double *x = s->x + j * LANES, *next = s->next + j * LANES;
     UNROLL for (int i = 0; i < n; ++i)
         UNROLL for (int w = 0; w < m; ++w) {
-            *(VECTOR *)(x + i * LANES + w * s->group) = sum[i][w];
-            *(VECTOR *)(next + i * LANES + w * s->group) = sum[i][w]
+            VECTOR *place = (VECTOR *)(x + i * LANES + w * s->group);
+            if (s->products) {
+                *place = sum[i][w];
+                continue;
+            }
+            const VECTOR moved = *place + sum[i][w];
+            *place = moved;
+            *(VECTOR *)(next + i * LANES + w * s->group) = moved
                 - (s->one_origin ? NAME(all)(s->origin[j + i]) : *(const VECTOR *)(s->origin + (j + i) * LANES + w * s->group));
         }
 }
@@ -106,6 +122,6 @@ INLINE void NAME(steps)(const int by_clients, const int m, struct lanes *s)
         NAME(multiply)(by_clients, m, s);
         double *swap = s->now;
         s->now = s->next, s->next = swap;
-        s->common += s->d * (by_clients ? 1 : LANES), s->private += s->d * LANES;
+        s->base += s->d * (by_clients ? 1 : LANES), s->private += s->d * LANES;
     }
 }

@@ -20,21 +20,22 @@
 #define GROUPS (WIDTH / 2)
 
 struct quadratic {
-    const double *precision, *mean, *reference, *shift, *common, *private, *start;
-    double *x, *kept, *bins, *scratch;
+    const double *matrix; /* H for gradients, -gamma H for steps */
+    const double *mean, *reference, *shift, *common, *private, *start, *kept;
+    double *base, *x, *keep, *bins, *scratch;
     double *anchors; /* [groups of chains, one if by_clients][3][LANES] */
     int64_t clients, chains, d, t, client_stride, kept_stride, common_stride, private_stride;
-    int by_clients, has_reference, from_start, from_kept, store, add, keep;
+    int by_clients, has_reference, from_start, from_kept, store, add, ahead;
     double step_size, common_scale, private_scale;
 };
 
 /* What the steps of some lanes read and write; the second vector of two lies ``group`` numbers behind the first, but for noise. */
 struct lanes {
     double *x, *now, *next;
-    const double *precision, *origin, *shift, *common, *private;
-    int64_t d, t, group, common_stride, private_stride;
-    int one_origin, has_reference, products;
-    double step_size, common_scale, private_scale;
+    const double *matrix, *origin, *base, *private;
+    int64_t d, t, group, base_stride, private_stride;
+    int one_origin, products;
+    double private_scale;
 };
 
 /* 2^exponent for -1022 <= exponent <= 1023 */
@@ -77,20 +78,22 @@ static double *aligned(double *scratch)
 #include "all_widths.h"
 
 void fald_quadratic_steps(
-    const double *precision, const double *mean, const double *reference, const double *shift, const double *common,
-    const double *private, const double *start, double *x, double *kept, double *bins, double *scratch, const int64_t *window,
+    const double *moves, const double *mean, const double *reference, const double *shift, const double *common,
+    const double *private, const double *start, const double *kept, double *base, double *x, double *keep, double *bins,
+    double *scratch, const int64_t *window,
     int64_t clients, int64_t chains, int64_t d, int64_t t, int64_t client_stride, int64_t kept_stride, int64_t common_stride,
-    int64_t private_stride,
-    int64_t grid, int64_t flags, double step_size, double common_scale, double private_scale)
+    int64_t private_stride, int64_t grid, int64_t flags, double step_size, double common_scale, double private_scale)
 {
     double anchors[ANCHORS];
     const struct quadratic q = {
-        .precision = precision, .mean = mean, .reference = reference, .shift = shift, .common = common, .private = private,
-        .start = start, .x = x, .kept = kept, .bins = bins, .scratch = aligned(scratch), .anchors = anchors, .clients = clients, .chains = chains,
-        .d = d, .t = t, .client_stride = client_stride, .kept_stride = kept_stride, .common_stride = common_stride, .private_stride = private_stride,
+        .matrix = moves, .mean = mean, .reference = reference, .shift = shift, .common = common, .private = private,
+        .start = start, .kept = kept, .base = base, .x = x, .keep = flags & KEEP ? keep : 0, .bins = bins,
+        .scratch = aligned(scratch), .anchors = anchors, .clients = clients, .chains = chains, .d = d, .t = t,
+        .client_stride = client_stride, .kept_stride = kept_stride, .common_stride = common_stride, .private_stride = private_stride,
         .by_clients = (flags & BY_CLIENTS) != 0, .has_reference = (flags & HAS_REFERENCE) != 0,
         .from_start = (flags & FROM_START) != 0, .from_kept = (flags & FROM_KEPT) != 0, .store = (flags & STORE) != 0,
-        .add = (flags & ADD) != 0, .keep = (flags & KEEP) != 0, .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
+        .add = (flags & ADD) != 0, .ahead = (flags & AHEAD) != 0,
+        .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
     };
     if (q.add) set_anchors(&q, window, grid);
     CALL_FOR(flags >> 8, run, &q)
@@ -102,8 +105,8 @@ void fald_quadratic_gradients(
 {
     double anchors[ANCHORS];
     const struct quadratic q = {
-        .precision = precision, .mean = mean, .reference = reference, .x = out, .bins = bins, .scratch = aligned(scratch), .anchors = anchors,
-        .clients = clients, .chains = chains, .d = d, .client_stride = client_stride,
+        .matrix = precision, .mean = mean, .reference = reference, .x = out, .bins = bins, .scratch = aligned(scratch),
+        .anchors = anchors, .clients = clients, .chains = chains, .d = d, .client_stride = client_stride,
         .by_clients = (flags & BY_CLIENTS) != 0, .store = (flags & STORE) != 0, .add = (flags & ADD) != 0,
     };
     if (q.add) set_anchors(&q, window, grid);

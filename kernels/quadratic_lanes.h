@@ -1,7 +1,7 @@
 /* The Langevin steps of eight chains, or eight clients, side by side: one body for all vector widths.
  *
- * Every lane does exactly what fald_hpc.potentials.gaussian and fald_hpc.kernels.langevin do for one chain and client:
- * the same operations in the same order, multiply-adds fused where those are fused and nowhere else.
+ * Every lane does exactly what fald_hpc.kernels.quadratic_plain does for one chain and client: the same operations in the same
+ * order, multiply-adds fused where those are fused and nowhere else.
  */
 
 #include "vector_math.h"
@@ -10,44 +10,45 @@
 #include "quadratic_blocks.h"
 #include "quadratic_small.h"
 
-/* Eight chains, or sixteen, of all clients; a client's H is read once for all of them. */
+/* Eight chains, or sixteen, of all clients; a client's matrix is read once for all of them. */
 INLINE void NAME(steps_of_chains)(const struct quadratic *q)
 {
     const int64_t d = q->d, group = d * LANES, groups = (q->chains + LANES - 1) / LANES;
-    double *scratch = q->scratch, *reference = scratch + 6 * group, *shift = reference + 2 * group, *start = shift + 2 * group;
+    double *scratch = q->scratch, *reference = scratch + 6 * group, *start = reference + 2 * group;
+    NAME(base_of_chains)(q, start);
     if (q->has_reference) NAME(gather)(q->reference, d, q->chains, d, reference);
-    if (q->has_reference) NAME(gather)(q->shift, d, q->chains, d, shift);
     if (q->from_start) NAME(gather)(q->start, d, q->chains, d, start);
     struct lanes s = {
-        .d = d, .t = q->t, .group = group, .common_stride = q->common_stride, .private_stride = q->private_stride,
-        .one_origin = !q->has_reference, .has_reference = q->has_reference,
-        .step_size = q->step_size, .common_scale = q->common_scale, .private_scale = q->private_scale,
+        .d = d, .group = group, .base_stride = q->t * group, .private_stride = q->private_stride,
+        .one_origin = !q->has_reference, .private_scale = q->private_scale,
     };
     for (int64_t i = 0; i < q->clients; ++i) {
-        double *kept = q->kept + i * q->kept_stride, *x = q->keep ? kept : scratch;
+        double *x = q->keep ? q->keep + i * q->kept_stride : scratch;
         if (q->from_start) memcpy(x, start, groups * group * sizeof *x);
-        else if (q->from_kept) {
-            if (x != kept) memcpy(x, kept, groups * group * sizeof *x);
-        } else NAME(gather)(q->x + i * q->client_stride, d, q->chains, d, x);
-        s.precision = q->precision + i * d * d;
-        for (int64_t lane = 0; lane < groups * LANES;) {
-            const int64_t g = lane / LANES, at = g * group + lane % LANES;
-            s.x = x + at, s.now = scratch + 2 * group + at, s.next = scratch + 4 * group + at;
-            s.origin = q->has_reference ? reference + at : q->mean + i * d;
-            s.shift = shift + at;
-            s.common = q->common + g * q->common_stride + lane % LANES;
-            s.private = q->private + g * q->private_stride + lane % LANES;
-            if (WIDTH == LANES && d > SMALL && lane == 0 && groups == 2) {
-                NAME(steps)(0, 2, &s);
-                lane += 2 * WIDTH;
-                continue;
+        else if (q->from_kept) memcpy(x, q->kept + i * q->kept_stride, groups * group * sizeof *x);
+        else NAME(gather)(q->x + i * q->client_stride, d, q->chains, d, x);
+        s.matrix = q->matrix + i * d * d;
+        /* where vectors are added before the last step, that one comes after them */
+        for (int last = 0; last <= q->ahead; ++last) {
+            s.t = last ? 1 : q->t - q->ahead;
+            for (int64_t lane = 0; lane < groups * LANES;) {
+                const int64_t g = lane / LANES, at = g * group + lane % LANES, done = last ? (q->t - 1) * group : 0;
+                s.x = x + at, s.now = scratch + 2 * group + at, s.next = scratch + 4 * group + at;
+                s.origin = q->has_reference ? reference + at : q->mean + i * d;
+                s.base = q->base + g * s.base_stride + done + lane % LANES;
+                s.private = q->private + g * q->private_stride + done + lane % LANES;
+                if (WIDTH == LANES && d > SMALL && lane == 0 && groups == 2) {
+                    NAME(steps)(0, 2, &s);
+                    lane += 2 * WIDTH;
+                    continue;
+                }
+                if (d > SMALL) NAME(steps)(0, 1, &s);
+                else NAME(small)(1, 0, &s);
+                lane += WIDTH;
             }
-            if (d > SMALL) NAME(steps)(0, 1, &s);
-            else NAME(small)(1, 0, &s);
-            lane += WIDTH;
+            if (q->add && !last)
+                for (int64_t g = 0; g < groups; ++g) NAME(add)(x + g * group, 1, LANES, q, g);
         }
-        if (q->add)
-            for (int64_t g = 0; g < groups; ++g) NAME(add)(x + g * group, 1, LANES, q, g);
         if (q->store) NAME(scatter)(x, d, q->chains, d, q->x + i * q->client_stride);
     }
 }
@@ -61,20 +62,22 @@ INLINE void NAME(steps_of_clients)(const struct quadratic *q, int64_t at, int64_
         for (int64_t g = 0; g < groups; ++g)
             for (int64_t j = 0; j < d; ++j)
                 for (int l = 0; l < LANES; l += WIDTH) *(VECTOR *)(x + g * group + j * LANES + l) = NAME(all)(q->start[j]);
+    else if (q->from_kept) memcpy(x, q->kept + at * d, groups * group * sizeof *x);
     else NAME(gather)(place, q->client_stride, n, d, x);
-    struct lanes s = {
-        .d = d, .t = q->t, .group = group, .one_origin = q->has_reference, .shift = q->shift, .has_reference = q->has_reference,
-        .step_size = q->step_size, .common_scale = q->common_scale, .private_scale = q->private_scale,
-    };
-    for (int64_t lane = 0; lane < LANES && lane < n; lane += WIDTH) {
-        s.x = x + lane, s.now = s.x + GROUPS * group, s.next = s.now + group;
-        s.precision = q->precision + at * d * d + lane;
-        s.origin = q->has_reference ? q->reference : q->mean + at * d + lane;
-        s.common = q->common, s.private = q->private + lane;
-        if (d > SMALL) NAME(steps)(1, 1, &s);
-        else NAME(small)(groups, 1, &s);
+    struct lanes s = {.d = d, .group = group, .one_origin = q->has_reference, .private_scale = q->private_scale};
+    for (int last = 0; last <= q->ahead; ++last) {
+        s.t = last ? 1 : q->t - q->ahead;
+        for (int64_t lane = 0; lane < LANES && lane < n; lane += WIDTH) {
+            s.x = x + lane, s.now = s.x + GROUPS * group, s.next = s.now + group;
+            s.matrix = q->matrix + at * d * d + lane;
+            s.origin = q->has_reference ? q->reference : q->mean + at * d + lane;
+            s.base = q->base + (last ? (q->t - 1) * d : 0), s.private = q->private + (last ? (q->t - 1) * group : 0) + lane;
+            if (d > SMALL) NAME(steps)(1, 1, &s);
+            else NAME(small)(groups, 1, &s);
+        }
+        if (q->add && !last) NAME(add)(x, groups, n - (groups - 1) * LANES, q, 0);
     }
-    if (q->add) NAME(add)(x, groups, n - (groups - 1) * LANES, q, 0);
+    if (q->keep) memcpy(q->keep + at * d, x, groups * group * sizeof *x);
     if (q->store) NAME(scatter)(x, q->client_stride, n, d, place);
 }
 
@@ -91,6 +94,7 @@ TARGET static void NAME(run)(const struct quadratic *q)
         NAME(steps_of_chains)(q);
         return;
     }
+    NAME(base_of_clients)(q);
     for (int64_t at = 0, n; at < q->clients; at += n) {
         n = NAME(part)(q->clients - at, q->d);
         NAME(steps_of_clients)(q, at, n);
@@ -104,7 +108,7 @@ INLINE void NAME(gradients_of_chains)(const struct quadratic *q)
     NAME(gather)(q->reference, d, q->chains, d, reference);
     struct lanes s = {.d = d, .group = group, .one_origin = 1, .products = 1};
     for (int64_t i = 0; i < q->clients; ++i) {
-        s.precision = q->precision + i * d * d;
+        s.matrix = q->matrix + i * d * d;
         for (int64_t g = 0; g < groups; ++g)
             for (int64_t j = 0; j < d; ++j)
                 for (int64_t at = g * group + j * LANES, end = at + LANES; at < end; at += WIDTH)
@@ -136,7 +140,7 @@ TARGET static void NAME(gradients)(const struct quadratic *q)
     for (int64_t at = 0, n; at < q->clients; at += n) {
         n = q->clients - at < LANES ? q->clients - at : LANES;
         for (int64_t lane = 0; lane < n; lane += WIDTH) {
-            s.precision = q->precision + at * d * d + lane;
+            s.matrix = q->matrix + at * d * d + lane;
             for (int64_t j = 0; j < d; ++j)
                 *(VECTOR *)(now + j * LANES + lane) = NAME(all)(q->reference[j]) - *(const VECTOR *)(q->mean + at * d + j * LANES + lane);
             s.x = out + lane, s.now = now + lane;

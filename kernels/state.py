@@ -40,8 +40,9 @@ DONE, NOT_FINITE, FAILED, MPI_ERROR = range(4)
 # of the receipt of a message, besides: some value lies outside its window
 OUTSIDE = 4
 
-# where advancing leaves the positions X^i: in theta, added to the message, or where further steps begin fastest
-STORE, ADD, KEEP = 8, 16, 32
+# where advancing leaves the positions X^i: in theta, added to the message, or where further steps begin fastest; with AHEAD
+# what is added is where they are before the last step
+STORE, ADD, KEEP, AHEAD = 8, 16, 32, 128
 
 # entries of State.tally
 AVERAGES, REFRESHES, MESSAGES, REPEATS, ROWS_TOUCHED, LOOP_STEP, N_TALLIES = range(7)
@@ -109,6 +110,7 @@ class Work(NamedTuple):
     coins_at: np.ndarray  # int64[2]: chain and first iteration of the coins
     common: np.ndarray  # float64[s, t, d]: Z
     common_at: np.ndarray  # int64[s]: iteration of its first row
+    base: np.ndarray  # float64[t, d]: what moves all clients of a chain alike
     private: np.ndarray  # float64[m, t, d]: Z^i of m clients that take their steps in turns
     words: np.ndarray  # uint64[m, t * w]: random words of their minibatches
     mark: np.ndarray  # uint8[max n_i]
@@ -123,8 +125,9 @@ class Work(NamedTuple):
     lanes_rows: np.ndarray  # int64[s or 1, g, t, places, LANES]: rows of the minibatches of g groups of clients
     rows_at: np.ndarray  # int64[s or 1]: iteration of the first of them
     lanes_bins: np.ndarray  # float64[2, 3 d + 1, LANES]: exact sums of two groups of chains, or over eight clients in the first
-    lanes_x: np.ndarray  # float64[c, g, d, LANES]: X^i of g groups of chains
-    lanes_x_at: np.ndarray  # int64[s]: iteration at which they are there, and theta need not say so
+    lanes_base: np.ndarray  # float64[2, t, d, LANES]: what moves all clients of two groups of chains alike
+    lanes_x: np.ndarray  # float64[2, n, d, LANES]: X^i, twice, so that steps can begin at one and end at the other
+    lanes_x_at: np.ndarray  # int64[2, s]: iterations at which they are there, and theta need not say so
     lanes_scratch: np.ndarray  # float64[SCRATCH d + 1, LANES]
 
 
@@ -181,6 +184,7 @@ def new_work(
         coins_at=np.full(2, -2, np.int64),
         common=np.zeros((s, t, d)),
         common_at=np.full(s, NEVER, np.int64),
+        base=np.zeros((t, d)),
         private=np.zeros((together, t, d)),
         words=np.zeros((together, t * n_words), np.uint64),
         mark=np.zeros(max(1, int(n_rows.max(initial=0))), np.uint8),
@@ -195,7 +199,9 @@ def new_work(
         lanes_rows=np.zeros((slots, client_groups, ahead, places, LANES), np.int64),
         rows_at=np.full(slots, NEVER, np.int64),
         lanes_bins=aligned.zeros((2 if lanes else 0, BINS * d + 1, LANES)),
-        lanes_x=aligned.zeros((c, groups, d, LANES)),
-        lanes_x_at=np.full(s, NEVER, np.int64),
+        lanes_base=aligned.zeros((2 if lanes else 0, in_lanes, d, LANES)),
+        # clients or chains in the lanes; chains in pairs of groups
+        lanes_x=aligned.zeros((2, max(2 * -(-groups // 2) * c, s * client_groups) if lanes else 0, d, LANES)),
+        lanes_x_at=np.full((2, s), NEVER, np.int64),
         lanes_scratch=aligned.zeros((SCRATCH * d + 1 if lanes else 0, LANES)),
     )

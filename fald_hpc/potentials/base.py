@@ -26,12 +26,13 @@ class Kernels:
     problem_type: Callable[[Any], Any] | None = None
     """problem_type(problem) -> numba type, where it is not the one that numba would infer (a function pointer in it)."""
     advance: Callable[..., Any] | None = None
-    """Template of a fused path for some shapes; it calls ``plain``, the steps of :mod:`fald_hpc.kernels.langevin`, for others.
-    Both give the same bits."""
+    """Template of a fused path for some shapes; it calls ``plain`` for others: the steps of :mod:`fald_hpc.kernels.langevin`, or
+    what is bound below. Both give the same bits."""
     full_gradients: Callable[..., Any] | None = None
     """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
-    adds: bool = False
-    """Whether ``advance`` and ``full_gradients`` can add vectors to messages themselves (:mod:`fald_hpc.kernels.batches`)."""
+    steps_ahead: Callable[..., Any] | None = None
+    """steps_ahead(settings, d) -> bool, where ``advance`` and ``full_gradients`` add vectors to messages themselves: whether steps
+    can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
     chains_together: int | None = None
     """Chains whose state and noise stay in cache beside the clients' data: so many run a segment together where no message
     leaves the rank; None: all."""
@@ -66,6 +67,10 @@ class Potential:
     def pack(self, clients: Sequence[Any], shares: np.ndarray) -> Any:
         """Return the data of some clients, with their prior shares w_i: float64[c], as contiguous arrays."""
         raise NotImplementedError
+
+    def for_steps(self, problem: Any, step_size: float) -> Any:
+        """Return packed data with what only the steps of a sampler need."""
+        return problem
 
     def kept_size(self, n_rows: int) -> int:
         """Return how many numbers a chain keeps of its reference for ``n_rows`` rows of data."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
-from fald_hpc.kernels import aligned, quadratic
+from fald_hpc.kernels import aligned, quadratic, quadratic_plain
 from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit, no, yes
 from fald_hpc.kernels.normals import LANES
 from fald_hpc.potentials.base import Kernels, Potential
@@ -25,6 +25,8 @@ class Dense(NamedTuple):
     precision: np.ndarray  # float64[c, d, d]
     mean_lanes: np.ndarray  # float64[g, d, LANES]: the same, eight clients side by side; g = 0 where d is large
     precision_lanes: np.ndarray  # float64[g, d, d, LANES]
+    moves: np.ndarray  # float64[c, d, d]: -γ H_i; empty before there is a step size
+    moves_lanes: np.ndarray  # float64[g, d, d, LANES]
 
 
 class Diagonal(NamedTuple):
@@ -83,10 +85,12 @@ def _diagonal_full_gradient(problem, i, y, kept, out):
     return _diagonal_gradient(problem, i, y, kept, out)
 
 
-def _fused(label: str, uses_reference: Any) -> dict[str, Any]:
+def _steps(label: str, uses_reference: Any) -> dict[str, Any]:
+    """Return the ways of taking steps; without compilation nothing can be put into lanes."""
+    ways = {"plain": quadratic_plain.steps, "chain_lanes": quadratic.steps_of_chains, "client_lanes": quadratic.steps_of_clients}
     return {
-        "chain_lanes": instantiate(quadratic.steps_of_chains, label, merge=True, uses_reference=uses_reference),
-        "client_lanes": instantiate(quadratic.steps_of_clients, label, merge=True, uses_reference=uses_reference),
+        way: instantiate(quadratic_plain.steps if DISABLED else steps, label, merge=True, uses_reference=uses_reference)
+        for way, steps in ways.items()
     }
 
 
@@ -95,13 +99,12 @@ _DENSE = Kernels(
     _dense_gradient,
     _dense_difference,
     _dense_full_gradient,
-    # without compilation there is nothing to fuse
-    advance=None if DISABLED else quadratic.steps,
+    advance=quadratic.steps,
     full_gradients=None if DISABLED else quadratic.full_gradients,
-    adds=not DISABLED,
+    steps_ahead=None if DISABLED else quadratic.steps_ahead,
     chains_together=quadratic.TOGETHER,
-    fald_parts=_fused("fald", no),
-    vr_parts=_fused("vr_fald_star", yes),
+    fald_parts=_steps("fald", no),
+    vr_parts=_steps("vr_fald_star", yes),
 )
 _DIAGONAL = Kernels("gaussian_diagonal", _diagonal_gradient, _diagonal_difference, _diagonal_full_gradient)
 
@@ -167,7 +170,16 @@ class Gaussian(Potential):
             return Diagonal(mean, np.array(rows, np.float64).reshape(-1, d))
         full = [p if p.ndim == 2 else np.diag(p) for p in (client.precision for client in clients)]
         precision = np.array(full, np.float64).reshape(-1, d, d)
-        return Dense(mean, precision, _side_by_side(mean), _side_by_side(precision))
+        none = np.empty((0, d, d))
+        return Dense(mean, precision, _side_by_side(mean), _side_by_side(precision), none, aligned.zeros((0, d, d, LANES)))
+
+    def for_steps(self, problem: Any, step_size: float) -> Any:
+        """Return the clients with their matrices of a step: dense ones only."""
+        if self.covariance == "diagonal":
+            return problem
+        return problem._replace(
+            moves=-step_size * problem.precision, moves_lanes=aligned.copy(-step_size * problem.precision_lanes)
+        )
 
     def value(self, problem: Any, i: int, x: np.ndarray) -> float:
         """Return U^i(x)."""

@@ -15,7 +15,7 @@ With b = 1 and p_c = 1 this is SGLD, at full batch LSD (unadjusted Langevin).
 from dataclasses import dataclass
 from functools import cache
 
-from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps
+from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps, no_steps_ahead
 from fald_hpc.kernels.coins import AVERAGE
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
@@ -97,13 +97,13 @@ class FALD(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
         again = no_steps
         parts = kernels.fald_parts
-        if kernels.adds:
-            again = instantiate(
-                kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, plain=no_steps, **parts
-            )
+        if kernels.steps_ahead is not None:
+            bound = parts | {"plain": no_steps}
+            again = instantiate(kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, **bound)
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, plain=steps, **parts)
+            bound = {"plain": steps} | parts
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, **bound)
         pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         work = instantiate(before, label, cache=kernels.cache, merge=True, advance=pieces)
-        messages = message_functions(label, kernels.cache, work, again, no_gradients)
+        messages = message_functions(label, kernels.cache, work, again, no_gradients, no_steps_ahead)
         return instantiate(segment, label, cache=kernels.cache, **messages)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from fald_hpc.kernels.averaging import exchange, finish
-from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps
+from fald_hpc.kernels.batches import in_pieces, message_functions, no_gradients, no_steps, no_steps_ahead
 from fald_hpc.kernels.coins import AVERAGE, REFRESH
 from fald_hpc.kernels.jit import instantiate, placeholder
 from fald_hpc.kernels.langevin import local_steps
@@ -24,6 +24,7 @@ from fald_hpc.kernels.recording import copy, record_local
 from fald_hpc.kernels.refresh import full_gradients as plain_gradients
 from fald_hpc.kernels.schedule import coins_of, next_event, stream
 from fald_hpc.kernels.state import (
+    AHEAD,
     AVERAGES,
     AVERAGING,
     BOTH,
@@ -72,7 +73,7 @@ def before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends):
     """Advance chains lo..hi-1 from iteration k to stop and prepare what a message of iteration ``event`` carries.
 
     A new reference is the mean of X^i before that iteration's step: a message of its own (``REFERENCE``), or together
-    with X̃ (``BOTH``); after an averaging it is known.
+    with X̃ (``BOTH``); after an averaging it is known. The step itself does not depend on it.
     """
     until = stop
     if kind == BOTH:
@@ -82,8 +83,8 @@ def before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends):
     elif state.averaged_at[lo] == event:
         copy(state.mean, lo, hi, work.pending)
     if kind == REFERENCE:
-        # the steps go on from there
-        ends |= KEEP
+        # the steps go on from there, or have taken the one that still has the last reference
+        ends |= KEEP if stop == event else KEEP | AHEAD
     # one call in a loop, as in segment
     while True:
         advance(problem, settings, state, work, k, until, lo, hi, KEEP if kind == SHIFT else ends)
@@ -196,16 +197,17 @@ class VRFALDStar(Sampler):
         steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
         again, gradients_again = no_steps, no_gradients
         parts = kernels.vr_parts
-        if kernels.adds:
-            again = instantiate(
-                kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, plain=no_steps, **parts
-            )
-            gradients_again = at
+        ahead = no_steps_ahead
+        if kernels.steps_ahead is not None:
+            bound = parts | {"plain": no_steps}
+            again = instantiate(kernels.advance, f"{label}_again", cache=kernels.cache, internal=True, **bound)
+            gradients_again, ahead = at, kernels.steps_ahead
         if kernels.advance is not None:
-            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, plain=steps, **parts)
+            bound = {"plain": steps} | parts
+            steps = instantiate(kernels.advance, label, cache=kernels.cache, merge=True, **bound)
         pieces = instantiate(in_pieces, label, cache=kernels.cache, merge=True, steps=steps)
         work = instantiate(
             before, label, cache=kernels.cache, merge=True, advance=pieces, gradients=at
         )
-        messages = message_functions(label, kernels.cache, work, again, gradients_again)
+        messages = message_functions(label, kernels.cache, work, again, gradients_again, ahead)
         return instantiate(segment, label, cache=kernels.cache, **messages)

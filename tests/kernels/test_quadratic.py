@@ -7,36 +7,32 @@ import numpy as np
 import pytest
 from problems.settings import settings
 
+from fald_hpc.data.records import GaussianClient
 from fald_hpc.kernels import _quadratic, exact_sum, quadratic, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
-from fald_hpc.kernels.langevin import local_steps
-from fald_hpc.kernels.state import ADD, KEEP, NEVER, STORE
-from fald_hpc.potentials.gaussian import _DENSE, Dense, _side_by_side
-from fald_hpc.samplers import fald, vr_fald_star
+from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
+from fald_hpc.potentials.gaussian import _DENSE, Gaussian
 
 pytestmark = pytest.mark.skipif(DISABLED, reason="without compilation there is nothing to fuse")
 
-STEPS = {}
-for sampler, module, parts, bound in (
-    ("fald", fald, _DENSE.fald_parts, {"gradient": _DENSE.gradient}),
-    ("vr_fald_star", vr_fald_star, _DENSE.vr_parts, {"difference": _DENSE.difference}),
-):
-    one = instantiate(module.estimate, f"test_{sampler}", cache=False, forceinline=True, **bound)
-    plain = instantiate(local_steps, f"test_{sampler}", cache=False, estimate=one)
-    STEPS[sampler] = {"plain": plain, "chains": parts["chain_lanes"], "clients": parts["client_lanes"]}
+STEPS = {
+    sampler: {"plain": parts["plain"], "chains": parts["chain_lanes"], "clients": parts["client_lanes"]}
+    for sampler, parts in (("fald", _DENSE.fald_parts), ("vr_fald_star", _DENSE.vr_parts))
+}
 
 PLAIN_GRADIENTS = instantiate(refresh.full_gradients, "test", cache=False, full_gradient=_DENSE.full_gradient)
 FULL_GRADIENTS = instantiate(quadratic.full_gradients, "test", cache=False, plain=PLAIN_GRADIENTS)
 
 
 def problem(c, d):
-    """Clients with precisions of scale one."""
+    """Clients with precisions of scale one, and their steps of the size that all settings here have."""
     rng = np.random.default_rng(1000 * c + d)
     precision = rng.normal(size=(c, d, d)) / d
     precision += precision.transpose(0, 2, 1)
-    mean = rng.normal(size=(c, d))
-    return Dense(mean, precision, _side_by_side(mean), _side_by_side(precision))
+    potential, mean = Gaussian(), rng.normal(size=(c, d))
+    clients = [GaussianClient(str(i), mean[i], precision[i]) for i in range(c)]
+    return potential.for_steps(potential.pack(clients, np.full(c, 1 / c)), settings(c, 1.0).step_size)
 
 
 def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
@@ -155,31 +151,50 @@ def test_sums_of_where_steps_end(sampler, way, c, s, d):
         assert state.theta.tobytes() == expected.theta.tobytes()
 
 
+@pytest.mark.parametrize("sampler", STEPS)
 @pytest.mark.parametrize("way", ["chains", "clients"])
-def test_kept_positions_are_where_steps_go_on(way):
-    """A gap in parts that only keep, ended by sums and by storing, equals one that stores; also with a value outside."""
-    c, s, d, k = 5, 19, 9, 7
-    given, one = problem(c, d), settings(c, 0.5)
-    expected, work = prepared(c, s, d, k)
-    STEPS["vr_fald_star"]["plain"](given, one, expected, work, k, k + 30, 0, s, STORE)
-    for window in (12, 0):
+@pytest.mark.parametrize(("c", "s", "d"), [(5, 19, 9), (3, 2, 2), (37, 1, 2), (13, 33, 3), (9, 3, 21)])
+def test_sums_of_before_the_last_step_of_what_is_kept(sampler, way, c, s, d):
+    """A refresh: positions are kept, go on from there, are added, take a step and are kept again; also with a value outside."""
+    for k, tau, window in itertools.product([7, 2**32 - 20], [0.5, 1.0], [12, 0]):
+        given, one, plain, steps = problem(c, d), settings(c, tau), STEPS[sampler]["plain"], STEPS[sampler][way]
+        expected, work = prepared(c, s, d, k)
+        plain(given, one, expected, work, k, k + 28, 0, s, STORE)
+        at_event = expected.theta.copy()
+        plain(given, one, expected, work, k + 28, k + 29, 0, s, STORE)
         state, work = prepared(c, s, d, k)
-        steps = STEPS["vr_fald_star"][way]
         steps(given, one, state, work, k, k + 10, 0, s, KEEP)
-        state.window[3] = window
-        steps(given, one, state, work, k + 10, k + 29, 0, s, ADD | KEEP)
-        # where it is kept it can be stored without a step
-        assert work.added[0].tolist() == ([0, -1] if window == 0 else [1, -1 if way == "clients" else k + 29])
-        assert (work.lanes_x_at[0] == k + 29) == (way == "chains" and window != 0)
-        middle = state.theta.copy()
+        assert np.all(np.isnan(state.theta))
+        state.window[s - 1] = window
+        steps(given, one, state, work, k + 10, k + 29, 0, s, ADD | KEEP | AHEAD)
+        if window == 0:
+            assert work.added[0].tolist() == [0, -1]
+        else:
+            assert work.message[:s, : 3 * d].tobytes() == sums_of(at_event, state.window, 45).tobytes()
+            flag, begin = work.added[0].tolist()
+            # a pass that begins where the first has ended, or where a block of noise ends
+            assert flag == 1
+            assert k + 10 <= begin <= k + 28
+            assert np.all(np.isnan(state.theta))
+            steps(given, one, state, work, begin, k + 28, 0, s, STORE)
+        # without a message, or where another rank had the value outside, the vectors are there
+        assert state.theta.tobytes() == at_event.tobytes()
+        assert quadratic.kept_at(work, 0, k + 29) >= 0
         steps(given, one, state, work, k + 29, k + 29, 0, s, STORE)
-        assert np.all(np.isfinite(state.theta))
-        assert np.array_equal(middle, state.theta) == (way == "clients" or window == 0)
-        assert work.lanes_x_at[0] == NEVER
-        steps(given, one, state, work, k + 29, k + 30, 0, s, ADD)
-        if window != 0:
-            steps(given, one, state, work, k + 29, k + 30, 0, s, STORE)
         assert state.theta.tobytes() == expected.theta.tobytes()
+        steps(given, one, state, work, k + 29, k + 31, 0, s, STORE)
+        plain(given, one, expected, work, k + 29, k + 31, 0, s, STORE)
+        assert state.theta.tobytes() == expected.theta.tobytes()
+
+
+def test_sums_of_before_the_only_step():
+    c, s, d, k = 9, 17, 5, 3
+    for way in ("chains", "clients"):
+        state, work = prepared(c, s, d, k)
+        STEPS["vr_fald_star"][way](problem(c, d), settings(c, 1.0), state, work, k, k + 1, 0, s, ADD | KEEP | AHEAD)
+        means = np.broadcast_to(state.mean, (c, s, d))
+        assert work.message[:s, : 3 * d].tobytes() == sums_of(means, state.window, 45).tobytes()
+        assert work.added[0].tolist() == [1, k]
 
 
 @pytest.mark.parametrize("way", ["chains", "clients"])
@@ -256,34 +271,35 @@ def test_all_vector_widths_give_the_same_full_gradients():
 def test_all_vector_widths_give_the_same_bytes():
     """Widths 2, 4 and 8; on a processor that lacks one, the next narrower stands in."""
     rng = np.random.default_rng(0)
-    cases = itertools.product((1, 2, 3, 4, 7, 10, 21), (0, 1, 3), (1, 5, 8, 13, 40), (0, 1), (0, 2), (0, 4, 64))
-    for d, t, n, by_clients, has_reference, from_start in cases:
+    cases = itertools.product((1, 2, 3, 4, 7, 10, 21), (0, 1, 3), (1, 5, 8, 13, 40), (0, 1), (0, 2), (0, 4, 64), (0, AHEAD))
+    for d, t, n, by_clients, has_reference, from_start, ahead in cases:
         if n > (8 if t == 3 else 40) or (n > 16 and not by_clients):
             continue  # with private noise eight clients at most
-        if by_clients and from_start == quadratic.FROM_KEPT:
+        if ahead and t == 0:
             continue
         clients, chains = (n, 1) if by_clients else (2, n)
         groups = -(-n // 8)
         private = 0.3 if t == 3 and by_clients else 0.0
+        of_kept = (1, groups, d, 8) if by_clients else (clients, groups, d, 8)
         shapes = {
-            "precision": (groups, d, d, 8) if by_clients else (clients, d, d),
+            "moves": (groups, d, d, 8) if by_clients else (clients, d, d),
             "mean": (groups, d, 8) if by_clients else (clients, d),
             "reference": (chains, d), "shift": (chains, d),
             "common": (t + 1, d) if by_clients else (groups, t + 1, d, 8),
-            "private": (t + 1, d, 8), "start": (chains, d), "x": (clients, chains, d),
+            "private": (t + 1, d, 8), "start": (chains, d), "kept": of_kept,
+            "base": (2, t + 1, d, 8), "x": (clients, chains, d),
         }  # fmt: skip
         arrays = [rng.normal(size=shape) / d for shape in shapes.values()]
         results = []
         for width in (0, 2, 4, 8):
             x, bins, scratch = arrays[-1].copy(), np.zeros((2, 3 * d + 1, 8)), np.zeros((records.SCRATCH * d + 1, 8))
-            keep = 0 if by_clients or t == 0 else KEEP
-            flags = by_clients | has_reference | from_start | STORE | ADD | keep | width << 8
-            kept = np.random.default_rng(1).normal(size=(clients, groups, d, 8))
+            flags = by_clients | has_reference | from_start | ahead | STORE | ADD | KEEP | width << 8
+            keep = np.zeros(of_kept)
             numbers = [clients, chains, d, t, chains * d, groups * d * 8, (t + 1) * d * 8, 0, 45, flags]
-            called(_quadratic.steps(), [*arrays[:-1], x, kept, bins, scratch], WINDOWS, numbers, [0.1, 0.2, private])
+            called(_quadratic.steps(), [*arrays[:-1], x, keep, bins, scratch], WINDOWS, numbers, [0.1, 0.2, private])
             used = bins[:1] if by_clients else bins.transpose(0, 2, 1).reshape(16, -1)[:n]
             results.append(x.tobytes() + used.tobytes())
             assert np.array_equal(x, arrays[-1]) == (t == 0 and not from_start)
-            if keep or from_start == quadratic.FROM_KEPT:
-                assert np.array_equal(kept.transpose(0, 1, 3, 2).reshape(clients, -1, d)[:, :n], x)
-        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference, from_start)
+            in_rows = keep.transpose(0, 1, 3, 2).reshape(of_kept[0], -1, d)[:, :n]
+            assert np.array_equal(in_rows.reshape(x.shape), x)
+        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference, from_start, ahead)
