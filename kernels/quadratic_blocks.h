@@ -19,14 +19,21 @@ INLINE void NAME(base_of_chains)(const struct quadratic *q, double *shift)
         }
 }
 
-INLINE void NAME(base_of_clients)(const struct quadratic *q)
+INLINE void NAME(base_rows)(const int has_common, const int has_reference, const struct quadratic *q)
 {
     for (int64_t r = 0; r < q->t; ++r)
         for (int64_t j = 0; j < q->d; ++j) {
-            double value = q->common_scale != 0.0 ? q->common_scale * q->common[r * q->d + j] : 0.0;
-            if (q->has_reference) value = __builtin_fma(-q->step_size, q->shift[j], value);
+            double value = has_common ? q->common_scale * q->common[r * q->d + j] : 0.0;
+            if (has_reference) value = __builtin_fma(-q->step_size, q->shift[j], value);
             q->base[r * q->d + j] = value;
         }
+}
+
+INLINE void NAME(base_of_clients)(const struct quadratic *q)
+{
+    if (q->common_scale != 0.0 && q->has_reference) NAME(base_rows)(1, 1, q);
+    else if (q->common_scale != 0.0) NAME(base_rows)(1, 0, q);
+    else NAME(base_rows)(0, q->has_reference, q);
 }
 
 /* Rows j..j+n-1 of the matrix times m vectors; each row is one chain of additions over k, so n of them keep the units busy. They

@@ -15,7 +15,7 @@
 
 /* rows of H whose products with x stay in registers together */
 #define BLOCK 10
-/* dimensions up to which a lane stays in registers; GROUPS of eight lanes then take their steps together */
+/* dimensions up to which a lane stays in registers; GROUPS of eight lanes or more then take their steps together */
 #define SMALL 4
 #define GROUPS (WIDTH / 2)
 

@@ -68,7 +68,7 @@ INLINE void NAME(steps_of_clients)(const struct quadratic *q, int64_t at, int64_
     for (int last = 0; last <= q->ahead; ++last) {
         s.t = last ? 1 : q->t - q->ahead;
         for (int64_t lane = 0; lane < LANES && lane < n; lane += WIDTH) {
-            s.x = x + lane, s.now = s.x + GROUPS * group, s.next = s.now + group;
+            s.x = x + lane, s.now = s.x + group, s.next = s.now + group;
             s.matrix = q->matrix + at * d * d + lane;
             s.origin = q->has_reference ? q->reference : q->mean + at * d + lane;
             s.base = q->base + (last ? (q->t - 1) * d : 0), s.private = q->private + (last ? (q->t - 1) * group : 0) + lane;
@@ -81,11 +81,13 @@ INLINE void NAME(steps_of_clients)(const struct quadratic *q, int64_t at, int64_
     if (q->store) NAME(scatter)(x, q->client_stride, n, d, place);
 }
 
-/* Clients of the next part: whole groups, as many as are taken together, then what is left, padded. */
-INLINE int64_t NAME(part)(int64_t left, int64_t d)
+/* Clients of a part: whole groups, in parts of nearly equal size; the last one has what is left, padded. */
+INLINE int64_t NAME(part)(int64_t clients, int64_t d)
 {
-    const int64_t most = d <= SMALL ? GROUPS * LANES : LANES;
-    return left >= most ? most : left >= most / 2 && most > LANES ? most / 2 : left < LANES ? left : LANES;
+    const int64_t most = d <= SMALL ? NAME(most_groups)(d) : 1;
+    if (most == 1 || clients <= LANES) return LANES;
+    const unsigned groups = (unsigned)((clients + LANES - 1) / LANES), parts = (groups + (unsigned)most - 1) / (unsigned)most;
+    return (groups + parts - 1) / parts * LANES;
 }
 
 TARGET static void NAME(run)(const struct quadratic *q)
@@ -95,10 +97,8 @@ TARGET static void NAME(run)(const struct quadratic *q)
         return;
     }
     NAME(base_of_clients)(q);
-    for (int64_t at = 0, n; at < q->clients; at += n) {
-        n = NAME(part)(q->clients - at, q->d);
-        NAME(steps_of_clients)(q, at, n);
-    }
+    const int64_t n = NAME(part)(q->clients, q->d);
+    for (int64_t at = 0; at < q->clients; at += n) NAME(steps_of_clients)(q, at, q->clients - at < n ? q->clients - at : n);
 }
 
 INLINE void NAME(gradients_of_chains)(const struct quadratic *q)
@@ -134,20 +134,24 @@ TARGET static void NAME(gradients)(const struct quadratic *q)
         NAME(gradients_of_chains)(q);
         return;
     }
-    const int64_t d = q->d;
-    double *out = q->scratch, *now = out + d * LANES;
+    const int64_t d = q->d, group = d * LANES, size = NAME(part)(q->clients, d);
     struct lanes s = {.d = d, .products = 1};
     for (int64_t at = 0, n; at < q->clients; at += n) {
-        n = q->clients - at < LANES ? q->clients - at : LANES;
-        for (int64_t lane = 0; lane < n; lane += WIDTH) {
-            s.matrix = q->matrix + at * d * d + lane;
-            for (int64_t j = 0; j < d; ++j)
-                *(VECTOR *)(now + j * LANES + lane) = NAME(all)(q->reference[j]) - *(const VECTOR *)(q->mean + at * d + j * LANES + lane);
-            s.x = out + lane, s.now = now + lane;
-            if (d > SMALL) NAME(multiply)(1, 1, &s);
-            else NAME(small_products)(&s);
-        }
-        if (q->add) NAME(add)(out, 1, n, q, 0);
+        n = q->clients - at < size ? q->clients - at : size;
+        double *out = q->scratch, *now = out + size * d;
+        const int64_t groups = (n + LANES - 1) / LANES;
+        for (int64_t g = 0; g < groups; ++g)
+            for (int64_t lane = 0; lane < LANES; lane += WIDTH) {
+                const int64_t first = (at + g * LANES) * d;
+                const double *mean = q->mean + first + lane;
+                s.matrix = q->matrix + first * d + lane;
+                for (int64_t j = 0; j < d; ++j)
+                    *(VECTOR *)(now + j * LANES + lane) = NAME(all)(q->reference[j]) - *(const VECTOR *)(mean + j * LANES);
+                s.x = out + g * group + lane, s.now = now + lane;
+                if (d > SMALL) NAME(multiply)(1, 1, &s);
+                else NAME(small_products)(&s);
+            }
+        if (q->add) NAME(add)(out, groups, n - (groups - 1) * LANES, q, 0);
         if (q->store) NAME(scatter)(out, q->client_stride, n, d, q->x + at * q->client_stride);
     }
 }

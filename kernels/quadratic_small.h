@@ -4,7 +4,7 @@
 INLINE void NAME(small_steps)(const int d, const int m, const int by_clients, const int one_origin, const struct lanes *s)
 {
     const VECTOR private_scale = NAME(all)(s->private_scale);
-    VECTOR x[GROUPS * SMALL], origin[GROUPS * SMALL], move[GROUPS * SMALL];
+    VECTOR x[(GROUPS + 1) * SMALL], origin[(GROUPS + 1) * SMALL], move[(GROUPS + 1) * SMALL];
     UNROLL for (int i = 0; i < m * d; ++i) {
         x[i] = *(const VECTOR *)(s->x + i * LANES);
         origin[i] = one_origin ? NAME(all)(s->origin[i % d]) : *(const VECTOR *)(s->origin + i * LANES);
@@ -29,15 +29,32 @@ INLINE void NAME(small_steps)(const int d, const int m, const int by_clients, co
     UNROLL for (int i = 0; i < m * d; ++i) *(VECTOR *)(s->x + i * LANES) = x[i];
 }
 
-/* The steps of as many groups as NAME(part) takes together: one, or of clients GROUPS / 2 or GROUPS. */
+/* Groups of clients that take their steps together at most: as many as have room in the registers. */
+INLINE int64_t NAME(most_groups)(int64_t d)
+{
+    return WIDTH == LANES && d <= 2 ? GROUPS + 1 : GROUPS;
+}
+
+INLINE void NAME(small_of)(const int d, const int64_t groups, const int by_clients, const int one_origin, const struct lanes *s)
+{
+    switch (by_clients ? groups : 1) {
+    case 1: NAME(small_steps)(d, 1, by_clients, one_origin, s); break;
+#if WIDTH >= 4
+    case 2: NAME(small_steps)(d, 2, by_clients, one_origin, s); break;
+#endif
+#if WIDTH == 8
+    case 3: NAME(small_steps)(d, 3, by_clients, one_origin, s); break;
+    case 4: NAME(small_steps)(d, 4, by_clients, one_origin, s); break;
+    case 5: NAME(small_steps)(d, d <= 2 ? 5 : 4, by_clients, one_origin, s); break;
+#endif
+    }
+}
+
+/* The steps of so many groups of clients, or of one of chains. */
 INLINE void NAME(small)(int64_t groups, const int by_clients, const struct lanes *s)
 {
     switch (s->d << 1 | s->one_origin) {
-#define CASE(D, ONE_ORIGIN) case D << 1 | ONE_ORIGIN: \
-        if (by_clients && groups > GROUPS / 2) NAME(small_steps)(D, GROUPS, by_clients, ONE_ORIGIN, s); \
-        else if (by_clients && groups > 1) NAME(small_steps)(D, GROUPS / 2, by_clients, ONE_ORIGIN, s); \
-        else NAME(small_steps)(D, 1, by_clients, ONE_ORIGIN, s); \
-        return;
+#define CASE(D, ONE_ORIGIN) case D << 1 | ONE_ORIGIN: NAME(small_of)(D, groups, by_clients, ONE_ORIGIN, s); return;
     CASE(1, 0) CASE(2, 0) CASE(3, 0) CASE(4, 0) CASE(1, 1) CASE(2, 1) CASE(3, 1) CASE(4, 1)
 #undef CASE
     }
