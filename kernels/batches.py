@@ -147,8 +147,8 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
 
     ``before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends)`` advances some chains to ``stop`` and
     puts what the message carries into ``state.theta`` or ``work.gradient``, or adds it to the message, or both
-    (``ends``: ``STORE``, ``ADD``, and ``AHEAD`` where they take one step more). Where it only adds, it says in ``work.added`` from which iteration on the vectors can be
-    computed again, in case that a value lies outside its window.
+    (``ends``: ``STORE``, ``ADD``; ``AHEAD`` where steps then take one more). Where it only adds, it says in ``work.added``
+    from which iteration on the vectors can be computed again, in case that a value lies outside its window.
 
     The positions of a chain right after an averaging are its mean; theta need not say so before the end of a segment. Nor
     where they were to be kept (``KEEP``): then ``work.lanes_x`` may have them.

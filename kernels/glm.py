@@ -10,6 +10,7 @@ import numpy as np
 
 from fald_hpc.kernels.dot import ROWS, dot_four
 from fald_hpc.kernels.jit import fma, jit, placeholder, stack
+from fald_hpc.kernels.prefetch import rows_ahead
 from fald_hpc.kernels.short_rows import MOST, add_gradient
 
 residual = placeholder("residual")
@@ -157,6 +158,12 @@ def gradient(problem, i, x, rows, out):
                 factors[m] *= scale
             _add_rows(problem, first, rows, begin, end, factors, out)
     return rows.size
+
+
+@jit(forceinline=True)
+def read_ahead(problem, i, rows):
+    """Ask for the minibatch of a step to come."""
+    rows_ahead(problem.rows, problem.start[i], rows)
 
 
 def difference(problem, i, x, y, kept, rows, out):

@@ -11,6 +11,12 @@ SHORT_BATCH = 16
 """Rows of a minibatch up to which clients take their steps in turns."""
 
 estimate = placeholder("estimate")
+read_ahead = placeholder("read_ahead")
+
+
+@jit(forceinline=True)
+def nothing_ahead(problem, i, rows):
+    """Bound to ``read_ahead`` where it is not known how rows lie in memory."""
 
 
 @jit(forceinline=True, internal=True)
@@ -71,7 +77,7 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
     stored, whatever ``ends`` asks for (:mod:`fald_hpc.kernels.batches`).
 
     Clients are the outer loop, so that a client's rows stay in cache for all iterations of the gap; the noise of a gap
-    is drawn in blocks of iterations.
+    is drawn in blocks of iterations. A step's minibatch is chosen, and its rows are asked for, during the step before.
     """
     block = work.common.shape[1]
     c = state.theta.shape[0]
@@ -94,16 +100,18 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
                         fill_normals(settings.key, PRIVATE, chain, client, k0, work.private[m, :t])
                     if w > 0:
                         fill_words_flat(settings.key, SUBSET, chain, client, k0, w // 2, work.words[m, : t * w])
-                    else:
-                        choose(work.words[m, :0], n, batch, work.mark, work.rows[:batch])
+                    choose(work.words[m, :w], n, batch, work.mark, work.rows[0, m, :batch])
                 for r in range(t):
                     for m in range(together):
                         i = first + m
                         n, batch = work.n_rows[i], work.batch[i]
                         w = n_words(n, batch)
-                        rows = work.rows[:batch]
-                        if w > 0:
-                            choose(work.words[m, r * w : (r + 1) * w], n, batch, work.mark, rows)
+                        rows = work.rows[r & 1 if w > 0 else 0, m, :batch]
+                        if w > 0 and r + 1 < t:
+                            ahead = work.rows[(r + 1) & 1, m, :batch]
+                            choose(work.words[m, (r + 1) * w : (r + 2) * w], n, batch, work.mark, ahead)
+                            # in two halves: the processor waits if all are asked for at once
+                            read_ahead(problem, i, ahead[: (batch + 1) // 2])
                         x = state.theta[i, s]
                         touched = estimate(problem, state, i, s, x, rows, gradient)
                         if touched < 0:
@@ -111,6 +119,8 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
                                 work.failed[0], work.failed[1], work.failed[2] = i, s, k0 + r
                         else:
                             state.tally[ROWS_TOUCHED] += touched
+                            if w > 0 and r + 1 < t:
+                                read_ahead(problem, i, work.rows[(r + 1) & 1, m, (batch + 1) // 2 : batch])
                             langevin_step(settings, work.common[s, row + r], work.private[m, r], gradient, x)
                     if work.failed[0] >= 0:
                         break

@@ -14,10 +14,11 @@ from numba import types
 
 from fald_hpc.kernels import _quadratic
 from fald_hpc.kernels.collectives import pointer
-from fald_hpc.kernels.jit import DISABLED, flatten, jit, placeholder
+from fald_hpc.kernels.jit import DISABLED, jit, placeholder
 from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.normals import LANES, fill_normals_lanes
+from fald_hpc.kernels.quadratic_sums import BY_CLIENTS, add_to_message, clear, not_added
 from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
 
 FEWEST_CHAINS = 6
@@ -32,8 +33,8 @@ FEWEST_CLIENTS = 4
 LARGEST_DIMENSION = 24
 """Of lanes that are clients: eight precision matrices then stay in the first-level cache, one in every lane."""
 
-BY_CLIENTS, HAS_REFERENCE, FROM_START, FROM_KEPT = 1, 2, 4, 64
-"""Beside ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``: flags of ``quadratic_lanes_call.h``."""
+HAS_REFERENCE, FROM_START, FROM_KEPT = 2, 4, 64
+"""Beside ``BY_CLIENTS``, ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``: flags of ``quadratic_lanes_call.h``."""
 
 TOGETHER = 2 * LANES
 """Chains that take their steps together: a client's matrix is read once for all of them."""
@@ -45,25 +46,9 @@ if not DISABLED:
         "fald_quadratic_steps",
         types.void(*[_array] * 13, _integers, *[types.int64] * 10, *[types.float64] * 3),
     )
-    llvmlite.binding.add_symbol("fald_quadratic_gradients", _quadratic.gradients())
-    _gradients = types.ExternalFunction(
-        "fald_quadratic_gradients", types.void(*[_array] * 6, _integers, *[types.int64] * 6)
-    )
-    llvmlite.binding.add_symbol("fald_quadratic_sums", _quadratic.sums())
-    _sums = types.ExternalFunction(
-        "fald_quadratic_sums", types.int64(_array, _integers, *[types.int64] * 4, _array)
-    )
 
 uses_reference = placeholder("uses_reference")
 plain = placeholder("plain")
-
-
-@jit(forceinline=True, internal=True)
-def _clear(bins):
-    """Set bins: float64[g, 3 d + 1, LANES] to zero."""
-    values = flatten(bins)
-    for j in range(values.size):
-        values[j] = 0.0
 
 
 @jit(forceinline=True, internal=True)
@@ -88,32 +73,6 @@ def _common_lanes(settings, work, k, t, first, groups):
         work.lanes_at[begin + g, 0] = first + g * LANES
         work.lanes_at[begin + g, 1] = k
     return 0
-
-
-@jit(internal=True)
-def _add_to_message(bins, window, first, n, d, flags, message, lo):
-    """Write the sums of n chains from ``first`` on to the message of the chains from lo on; return 0 if they are valid."""
-    outside = 0
-    for g in range((n + LANES - 1) // LANES):
-        chain = first + g * LANES
-        row = message[lo + chain]
-        outside += _sums(
-            pointer(bins[g]), pointer(window[chain:]), min(LANES, first + n - chain), d, message.shape[1], flags,
-            pointer(row),
-        )  # fmt: skip
-    return outside
-
-
-@jit(forceinline=True, internal=True)
-def _again(work, lo, sums, outside, ends, begin):
-    """Say what became of a message's vectors and return whether they must be computed again, to be stored."""
-    if not sums:
-        return False
-    if outside == 0:
-        work.added[lo, 0] = 1
-        work.added[lo, 1] = -1 if ends & STORE else begin
-        return False
-    return ends & STORE == 0
 
 
 @jit(forceinline=True)
@@ -145,7 +104,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
             n = min(TOGETHER, hi - first)
             groups, group, pair = (n + LANES - 1) // LANES, first // LANES, 2 * (first // TOGETHER * c)
             if ends & ADD:
-                _clear(work.lanes_bins)
+                clear(work.lanes_bins)
             begin = k
             while True:
                 t = min(most, stop - begin)
@@ -184,8 +143,8 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                     break
                 begin += t
             if ends & ADD:
-                outside += _add_to_message(work.lanes_bins, state.window, first, n, d, 0, work.message, lo)
-        again = _again(work, lo, ends & ADD != 0, outside, ends, begin)
+                outside += add_to_message(work.lanes_bins, state.window, first, n, d, 0, work.message, lo)
+        again = not_added(work, lo, ends & ADD != 0, outside, ends, begin)
         k, stop, ends = begin, stop - 1 if ends & AHEAD else stop, STORE
 
 
@@ -204,7 +163,7 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
         for chain in range(lo, hi):
             number, place = settings.first_chain + chain, chain * ((c + LANES - 1) // LANES)
             if ends & ADD:
-                _clear(work.lanes_bins[:1])
+                clear(work.lanes_bins[:1])
             begin = k
             while True:
                 t = min(most, stop - begin)
@@ -243,8 +202,8 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                     break
                 begin += t
             if ends & ADD:
-                outside += _add_to_message(work.lanes_bins, state.window, chain, 1, d, BY_CLIENTS, work.message, lo)
-        again = _again(work, lo, ends & ADD != 0, outside, ends, begin)
+                outside += add_to_message(work.lanes_bins, state.window, chain, 1, d, BY_CLIENTS, work.message, lo)
+        again = not_added(work, lo, ends & ADD != 0, outside, ends, begin)
         k, stop, ends = begin, stop - 1 if ends & AHEAD else stop, STORE
 
 
@@ -281,36 +240,3 @@ def steps(problem, settings, state, work, k, stop, lo, hi, ends):
         client_lanes(problem, settings, state, work, k, stop, lo, hi, ends)
     else:
         plain(problem, settings, state, work, k, stop, lo, hi, ends)
-
-
-def full_gradients(problem, settings, state, work, k, lo, hi, ends):
-    """Compute ∇U^i(Y) of all clients and of chains lo..hi-1 in the way that fits the shape; a template.
-
-    ``ends``: to work.gradient (``STORE``), to the message (``ADD``), or both, as the steps.
-    """
-    c, s, d = work.gradient.shape
-    way = lanes_of(settings, d)
-    by_chains = way == CHAINS
-    if way == PLAIN:
-        plain(problem, settings, state, work, k, lo, hi, ends)
-        return
-    precision = flatten(problem.precision) if by_chains else flatten(problem.precision_lanes)
-    mean = flatten(problem.mean) if by_chains else flatten(problem.mean_lanes)
-    kind = 0 if by_chains else BY_CLIENTS
-    again = True
-    while again:
-        outside = 0
-        size = TOGETHER if by_chains else 1
-        for first in range(lo, hi, size):
-            n = min(size, hi - first)
-            if ends & ADD:
-                _clear(work.lanes_bins)
-            _gradients(
-                pointer(precision), pointer(mean), pointer(state.reference[first]), pointer(work.gradient[0, first]),
-                pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.gradient_window[first:]),
-                c, n, d, s * d, settings.width, ends | kind,
-            )  # fmt: skip
-            if ends & ADD:
-                outside += _add_to_message(work.lanes_bins, state.gradient_window, first, n, d, kind, work.message, lo)
-        again = _again(work, lo, ends & ADD != 0, outside, ends, k)
-        ends = STORE

@@ -148,7 +148,7 @@ def steps(problem, settings, state, work, k, stop, lo, hi, ends):
             if not every_chain or not 0 <= k0 - work.rows_at[slot] < ahead:
                 _choose_rows(
                     settings.key, number, settings.first_client, k0, ahead if every_chain else min(ahead, stop - k0),
-                    work.n_rows, work.batch, problem.start, work.words[0], work.mark, work.rows, work.lanes_rows[slot],
+                    work.n_rows, work.batch, problem.start, work.words[0], work.mark, work.rows[0, 0], work.lanes_rows[slot],
                 )  # fmt: skip
                 work.rows_at[slot] = k0
             place = k0 - work.rows_at[slot]

@@ -114,7 +114,7 @@ class Work(NamedTuple):
     private: np.ndarray  # float64[m, t, d]: Z^i of m clients that take their steps in turns
     words: np.ndarray  # uint64[m, t * w]: random words of their minibatches
     mark: np.ndarray  # uint8[max n_i]
-    rows: np.ndarray  # int64[max minibatch]
+    rows: np.ndarray  # int64[2, m, max minibatch]: of a step and of the next one
     estimate: np.ndarray  # float64[d]: G
     n_rows: np.ndarray  # int64[c]: N_i
     batch: np.ndarray  # int64[c]: n_i
@@ -188,7 +188,7 @@ def new_work(
         private=np.zeros((together, t, d)),
         words=np.zeros((together, t * n_words), np.uint64),
         mark=np.zeros(max(1, int(n_rows.max(initial=0))), np.uint8),
-        rows=np.zeros(max(1, int(batch.max(initial=0))), np.int64),
+        rows=np.zeros((2, together, max(1, int(batch.max(initial=0)))), np.int64),
         estimate=np.zeros(d),
         n_rows=n_rows.astype(np.int64),
         batch=batch.astype(np.int64),

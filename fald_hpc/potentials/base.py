@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fald_hpc.errors import UserError
+from fald_hpc.kernels.langevin import nothing_ahead
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,8 @@ class Kernels:
     """difference(problem, i, x, y, kept, rows, out) -> rows touched: g_S(x) - g_S(y)."""
     full_gradient: Callable[..., Any]
     """full_gradient(problem, i, y, kept, out) -> rows touched: ∇U^i(y), and what ``difference`` keeps of y."""
+    read_ahead: Callable[..., Any] = nothing_ahead
+    """read_ahead(problem, i, rows): ask memory for the rows of a minibatch to come."""
     cache: bool = True
     """Whether the loops may be cached on disk."""
     problem_type: Callable[[Any], Any] | None = None
@@ -31,8 +34,8 @@ class Kernels:
     full_gradients: Callable[..., Any] | None = None
     """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
     steps_ahead: Callable[..., Any] | None = None
-    """steps_ahead(settings, d) -> bool, where ``advance`` and ``full_gradients`` add vectors to messages themselves: whether steps
-    can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
+    """steps_ahead(settings, d) -> bool, given where ``advance`` and ``full_gradients`` add vectors to messages themselves: whether
+    steps can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
     chains_together: int | None = None
     """Chains whose state and noise stay in cache beside the clients' data: so many run a segment together where no message
     leaves the rank; None: all."""

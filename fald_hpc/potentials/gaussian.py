@@ -12,7 +12,7 @@ import numpy as np
 
 from fald_hpc.data.records import GaussianClient
 from fald_hpc.errors import UserError
-from fald_hpc.kernels import aligned, quadratic, quadratic_plain
+from fald_hpc.kernels import aligned, quadratic, quadratic_gradients, quadratic_plain
 from fald_hpc.kernels.jit import DISABLED, fma, instantiate, jit, no, yes
 from fald_hpc.kernels.normals import LANES
 from fald_hpc.potentials.base import Kernels, Potential
@@ -100,7 +100,7 @@ _DENSE = Kernels(
     _dense_difference,
     _dense_full_gradient,
     advance=quadratic.steps,
-    full_gradients=None if DISABLED else quadratic.full_gradients,
+    full_gradients=None if DISABLED else quadratic_gradients.full_gradients,
     steps_ahead=None if DISABLED else quadratic.steps_ahead,
     chains_together=quadratic.TOGETHER,
     fald_parts=_steps("fald", no),

@@ -54,6 +54,7 @@ def glm_kernels(label: str, residual: Callable[..., Any]) -> Kernels:
         instantiate(glm.gradient, label, forceinline=True, residual=residual, residuals_of=rows),
         instantiate(glm.difference, label, forceinline=True, residual=residual, residuals_of=rows),
         instantiate(glm.full_gradient, label, residual=residual),
+        read_ahead=glm.read_ahead,
         # without compilation there is nothing to fuse
         advance=None if DISABLED else short_steps.steps,
         fald_parts={"uses_reference": no},

@@ -14,7 +14,7 @@ from fald_hpc.errors import UserError
 from fald_hpc.kernels.dot import ROWS
 from fald_hpc.kernels.elementary import exp
 from fald_hpc.kernels.glm import Problem as RowsProblem
-from fald_hpc.kernels.glm import add_four_rows, four_predictors
+from fald_hpc.kernels.glm import add_four_rows, four_predictors, read_ahead
 from fald_hpc.kernels.jit import fma, jit, stack
 from fald_hpc.potentials.base import Kernels
 from fald_hpc.potentials.regression import INTERCEPT, Regression, square_lengths, weighted_gram, weighted_squares
@@ -135,7 +135,7 @@ def _full_gradient(problem, i, y, kept, out):
     return last - first
 
 
-_KERNELS = Kernels("softmax", _gradient, _difference, _full_gradient)
+_KERNELS = Kernels("softmax", _gradient, _difference, _full_gradient, read_ahead=read_ahead)
 
 
 @dataclass(frozen=True)

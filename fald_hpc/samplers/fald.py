@@ -94,7 +94,9 @@ class FALD(Sampler):
         """Return the compiled segment for a potential's kernels."""
         label = f"fald_{kernels.label}"
         one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, gradient=kernels.gradient)
-        steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
+        steps = instantiate(
+            local_steps, label, cache=kernels.cache, merge=True, estimate=one, read_ahead=kernels.read_ahead
+        )
         again = no_steps
         parts = kernels.fald_parts
         if kernels.steps_ahead is not None:

@@ -194,7 +194,9 @@ class VRFALDStar(Sampler):
         label = f"vr_fald_star_{kernels.label}"
         at = VRFALDStar._gradients_at_reference(kernels)
         one = instantiate(estimate, label, cache=kernels.cache, forceinline=True, internal=True, difference=kernels.difference)
-        steps = instantiate(local_steps, label, cache=kernels.cache, merge=True, estimate=one)
+        steps = instantiate(
+            local_steps, label, cache=kernels.cache, merge=True, estimate=one, read_ahead=kernels.read_ahead
+        )
         again, gradients_again = no_steps, no_gradients
         parts = kernels.vr_parts
         ahead = no_steps_ahead

@@ -92,9 +92,9 @@ int main(void)
                 const int64_t flags = by_clients | STORE | ADD | width << 8;
                 memcpy(out, x + 20000, 40 * d * sizeof *out);
                 memset(sums, 0, sizeof sums);
-                fald_quadratic_steps(x, x + 3000, x + 4000, x + 4200, x + 5000, x + 9000, x + 4400, 0, base, out, keep, sums, scratch,
-                                     window, clients, chains, d, 3, chains * d, 2 * d * LANES, 3 * d * LANES, 3 * d * LANES, 46,
-                                     flags | HAS_REFERENCE | KEEP | AHEAD, .1, .2, .3);
+                fald_quadratic_steps(x, x + 3000, x + 4000, x + 4200, x + 5000, x + 9000, x + 4400, 0, base, out, keep, sums,
+                                     scratch, window, clients, chains, d, 3, chains * d, 2 * d * LANES, 3 * d * LANES,
+                                     3 * d * LANES, 46, flags | HAS_REFERENCE | KEEP | AHEAD, .1, .2, .3);
                 mix(out, clients * chains * d * sizeof *out);
                 fald_quadratic_gradients(x, x + 3000, x + 4000, out, sums, scratch, window, clients, chains, d, chains * d, 46,
                                          flags);

@@ -8,7 +8,7 @@ import pytest
 from problems.settings import settings
 
 from fald_hpc.data.records import GaussianClient
-from fald_hpc.kernels import _quadratic, exact_sum, quadratic, refresh
+from fald_hpc.kernels import _quadratic, exact_sum, quadratic, quadratic_gradients, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
 from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
@@ -22,7 +22,7 @@ STEPS = {
 }
 
 PLAIN_GRADIENTS = instantiate(refresh.full_gradients, "test", cache=False, full_gradient=_DENSE.full_gradient)
-FULL_GRADIENTS = instantiate(quadratic.full_gradients, "test", cache=False, plain=PLAIN_GRADIENTS)
+FULL_GRADIENTS = instantiate(quadratic_gradients.full_gradients, "test", cache=False, plain=PLAIN_GRADIENTS)
 
 
 def problem(c, d):

@@ -44,7 +44,8 @@ PLAIN = {}
 for (sampler, (estimate, needed, _)), family in itertools.product(SAMPLERS.items(), POTENTIALS):
     gradient = getattr(POTENTIALS[family]().kernels, needed)
     one = instantiate(estimate, f"test_{sampler}_{family}", cache=False, forceinline=True, **{needed: gradient})
-    PLAIN[sampler, family] = instantiate(local_steps, f"test_{sampler}_{family}", cache=False, estimate=one)
+    bound = {"estimate": one, "read_ahead": glm.read_ahead}
+    PLAIN[sampler, family] = instantiate(local_steps, f"test_{sampler}_{family}", cache=False, **bound)
 
 
 def problem(family, counts, d, seed=0):

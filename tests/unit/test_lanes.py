@@ -7,7 +7,7 @@ import pytest
 
 from fald_hpc import FALD, Clients, Gaussian, VRFALDStar, sample
 from fald_hpc.failures import Divergence
-from fald_hpc.kernels import quadratic, state
+from fald_hpc.kernels import quadratic, quadratic_sums, state
 
 
 def clients(n, d, scale=1.0):
@@ -59,8 +59,8 @@ def test_values_that_leave_their_windows(name, chains):
 
 
 def test_flags_are_distinct_bits():
-    here = [quadratic.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT]
-    flags = [*here, state.STORE, state.ADD, state.KEEP]
+    here = [quadratic_sums.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT]
+    flags = [*here, state.STORE, state.ADD, state.KEEP, state.AHEAD]
     assert all(a & b == 0 for a, b in itertools.combinations(flags, 2))
 
 
