@@ -24,6 +24,10 @@ BATCH_BYTES = 1 << 25
 """Memory of the batch sums of all chains, in bytes, above which fewer batches are kept."""
 
 
+TOGETHER = 4
+"""Records whose products are added to their sums together."""
+
+
 class Accumulators(NamedTuple):
     """Moments of the records of some chains; every array has the chain as its first axis and is updated in place.
 
@@ -112,29 +116,45 @@ def absorb(acc, records, counts):
     d = records.shape[2]
     slots = acc.batches.shape[1]
     full = acc.cross.shape[1] > 0
-    shifted = np.empty(d)
+    shifted = np.empty((TOGETHER, d))
     for i in range(records.shape[0]):
-        for r in range(counts[i]):
-            before = acc.count[i]
-            if before == 0:
+        for first in range(0, counts[i], TOGETHER):
+            last = min(first + TOGETHER, counts[i])
+            for r in range(first, last):
+                before = acc.count[i]
+                if before == 0:
+                    for a in range(d):
+                        acc.origin[i, a] = records[i, r, a]
+                if before == slots * acc.size[i]:
+                    halve(acc.batches[i])
+                    acc.size[i] *= 2
+                j = before // acc.size[i]
                 for a in range(d):
-                    acc.origin[i, a] = records[i, r, a]
-            if before == slots * acc.size[i]:
-                halve(acc.batches[i])
-                acc.size[i] *= 2
-            j = before // acc.size[i]
-            for a in range(d):
-                x = records[i, r, a] - acc.origin[i, a]
-                shifted[a] = x
-                acc.total[i, a] += x
-                acc.squares[i, a] += x * x
-                acc.batches[i, j, a] += x
-            if full:
+                    x = records[i, r, a] - acc.origin[i, a]
+                    acc.total[i, a] += x
+                    acc.squares[i, a] += x * x
+                    acc.batches[i, j, a] += x
+                acc.count[i] = before + 1
+            if not full:
+                continue
+            for m in range(last - first):
                 for a in range(d):
-                    x = shifted[a]
+                    shifted[m, a] = records[i, first + m, a] - acc.origin[i, a]
+            if last - first == TOGETHER:
+                # the sums are read and written once for four records, which are added in their order
+                for a in range(d):
+                    x0, x1, x2, x3 = shifted[0, a], shifted[1, a], shifted[2, a], shifted[3, a]
                     for b in range(a + 1):
-                        acc.cross[i, a, b] += x * shifted[b]
-            acc.count[i] = before + 1
+                        c = acc.cross[i, a, b] + x0 * shifted[0, b]
+                        c += x1 * shifted[1, b]
+                        c += x2 * shifted[2, b]
+                        acc.cross[i, a, b] = c + x3 * shifted[3, b]
+            else:
+                for m in range(last - first):
+                    for a in range(d):
+                        x = shifted[m, a]
+                        for b in range(a + 1):
+                            acc.cross[i, a, b] += x * shifted[m, b]
 
 
 def to_arrays(acc: Accumulators) -> dict[str, np.ndarray]:

@@ -34,8 +34,8 @@ class Kernels:
     full_gradients: Callable[..., Any] | None = None
     """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
     steps_ahead: Callable[..., Any] | None = None
-    """steps_ahead(settings, d) -> bool, given where ``advance`` and ``full_gradients`` add vectors to messages themselves: whether
-    steps can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
+    """steps_ahead(settings, d) -> bool, given where ``advance`` and ``full_gradients`` add vectors to messages themselves:
+    whether steps can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
     chains_together: int | None = None
     """Chains whose state and noise stay in cache beside the clients' data: so many run a segment together where no message
     leaves the rank; None: all."""

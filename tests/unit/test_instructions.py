@@ -37,8 +37,8 @@ int main(int argc, char **argv)
     const int64_t clients = by_clients ? LANES : 1, chains = by_clients ? 1 : LANES;
     for (int j = 0; j < D * D * LANES; ++j) moves[j] = -0.001;
     /* no reference; common noise only */
-    fald_quadratic_steps(moves, mean, 0, 0, common, 0, 0, 0, base, x, 0, 0, scratch, 0, clients, chains, D, t, chains * D, 0, 0, 0,
-                         46, by_clients | STORE, 0.1, 0.1, 0.0);
+    fald_quadratic_steps(moves, mean, 0, 0, common, 0, 0, 0, base, x, 0, 0, scratch, 0, clients, chains, D, t, chains * D, 0, 0,
+                         0, 46, by_clients | STORE, 0.1, 0.1, 0.0);
     return x[0] != x[0];
 }}
 """
