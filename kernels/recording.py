@@ -9,7 +9,7 @@ ALL, EACH = 64, 16
 """Averagings of a chain whose distances are measured: the first so many, then one in so many."""
 
 
-@jit(internal=True)
+@jit(forceinline=True, internal=True)
 def copy(values, lo, hi, out):
     """Copy rows lo..hi-1: float64[s, d] (a slice assignment compiles slowly, for its checks of shapes)."""
     for s in range(lo, hi):

@@ -90,7 +90,7 @@ def w6(communicator: comm.Serial, setting: Setting) -> list[Result]:
     without = Case(Gaussian(), clients, FALD(gamma, 1e-12), 1, mode, communicator=communicator, clock=WALL)
     with_events.run(2_000)
     taken = float(communicator.share(with_events.run(20_000))) / 20_000
-    steps = max(2_000, min(400_000, int((0.05 if setting.quick else 0.3) / taken)))
+    steps = max(2_000, min(10_000_000, int((0.05 if setting.quick else 1.5) / taken)))
     without.run(2_000)
     per_step = without.run(steps) / steps
     # every rank does the same arithmetic between two messages, as long as the steps between two averagings take
