@@ -100,9 +100,8 @@ class Chains:
         self.state = records.new_state(c, s, d, kept)
         places = short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0
         self._problem = short_steps.with_rows_in_lines(potential.for_steps(federation.problem, gamma), places, b)
-        self.work = records.new_work(
-            s, d, federation.n_rows, batch, words, lanes=fused and not potential.takes_rows, places=places
-        )
+        lanes = potential.kernels.steps_ahead is not None
+        self.work = records.new_work(s, d, federation.n_rows, batch, words, lanes=lanes, places=places)
         self.log = records.new_log(c, s, d)
         largest_group = len(layout.chains(0))
         self.most_steps = max(1, RECORD_BYTES // (8 * largest_group * d) - 1)

@@ -21,6 +21,7 @@ from fald_hpc.events import expected_events
 from fald_hpc.federation import Federation
 from fald_hpc.kernels import moments
 from fald_hpc.kernels.exact_sum import BINS
+from fald_hpc.kernels.quadratic import LARGEST_DIMENSION
 from fald_hpc.kernels.short_rows import MOST
 from fald_hpc.kernels.state import FLAGS
 from fald_hpc.study import Request, Study, prepare
@@ -245,10 +246,12 @@ def _scaled(study: Study, data: Sequence[Any]) -> list[Any]:
 def _memory(study: Study, layout: layouts.Layout, busiest: RankPlan, row_bytes: int) -> float:
     """Return an estimate of a rank's resident memory in bytes."""
     d, c, s = study.federation.dimension, len(busiest.clients), len(busiest.chains)
-    packed = 8.0 * busiest.rows * (d + 3) if study.request.potential.takes_rows else 8.0 * c * d * (d + 1)
-    # short rows may lie there a third time, in whole lines of the cache; chains of Gaussians are kept in lanes too
-    lines = 8.0 * busiest.rows * (d + 10) if study.request.potential.takes_rows and d <= MOST else 0.0
-    lanes = 0.0 if study.request.potential.takes_rows else 8.0 * c * d * (s + 7)
+    takes_rows = study.request.potential.takes_rows
+    packed = 8.0 * busiest.rows * (d + 3) if takes_rows else 8.0 * c * d * (d + 1)
+    # short rows may lie there a third time, in whole lines of the cache
+    lines = 8.0 * busiest.rows * (d + 10) if takes_rows and d <= MOST else 0.0
+    # Gaussians have the matrices of their steps too, small ones both once more in lanes, and chains twice in lanes
+    lanes = 0.0 if takes_rows else 8.0 * c * d * (d * (3 if d <= LARGEST_DIMENSION else 1) + 2 * (s + 15))
     kept = 8.0 * s * study.request.potential.kept_size(busiest.rows) if study.sampler.uses_reference else 0.0
     state = 8.0 * s * d * (2 * c + 6) + 4.0 * row_bytes
     batches = moments.n_batches(study.request.chains, d)

@@ -12,7 +12,7 @@ from fald_hpc.kernels.averaging import finish, receive, repeat, send
 from fald_hpc.kernels.collectives import progress, wait
 from fald_hpc.kernels.jit import instantiate, jit, placeholder
 from fald_hpc.kernels.recording import averaged, catch_up, measures_distance
-from fald_hpc.kernels.state import ADD, AVERAGING, BOTH, DONE, KEEP, MPI_ERROR, NOTHING, OUTSIDE, REFERENCE, SHIFT, STORE
+from fald_hpc.kernels.state import ADD, AVERAGING, BOTH, DONE, KEEP, MPI_ERROR, NEVER, NOTHING, OUTSIDE, REFERENCE, SHIFT, STORE
 
 PIECES = 8
 """Parts of a stage's steps between which the MPI library is called: messages have log2(ranks) parts that may wait for it."""
@@ -46,7 +46,7 @@ def move_messages(settings, work):
 def in_pieces(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance chains lo..hi-1 over iterations k..stop-1, in pieces if messages may be under way; a template.
 
-    ``ends``: where the positions go then, of ``STORE``, ``ADD`` and ``KEEP``; see :func:`stage`.
+    ``ends``: where the positions go then, of ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``; see :func:`stage`.
     """
     if k == stop and ends == KEEP:
         return
@@ -139,6 +139,9 @@ def settle(problem, settings, state, work, log, k, lo, hi):
     catch_up(state, k, lo, hi)
     if state.averaged_at[lo] != k and (work.lanes_x_at[0, lo] == k or work.lanes_x_at[1, lo] == k):
         again(problem, settings, state, work, AVERAGING, k, k, lo, hi)
+    # from here on theta has the word
+    for chain in range(lo, hi):
+        work.lanes_x_at[0, chain] = work.lanes_x_at[1, chain] = NEVER
     return DONE, -1
 
 
@@ -147,7 +150,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
 
     ``before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends)`` advances some chains to ``stop`` and
     puts what the message carries into ``state.theta`` or ``work.gradient``, or adds it to the message, or both
-    (``ends``: ``STORE``, ``ADD``; ``AHEAD`` where steps then take one more). Where it only adds, it says in ``work.added``
+    (``ends``: ``STORE``, ``ADD``; ``AHEAD`` if that is of before the last step). Where it only adds, it says in ``work.added``
     from which iteration on the vectors can be computed again, in case that a value lies outside its window.
 
     The positions of a chain right after an averaging are its mean; theta need not say so before the end of a segment. Nor

@@ -4,9 +4,9 @@ A fused form of :mod:`fald_hpc.kernels.quadratic_plain`, with the same bits. The
 comes in lanes already. Which lanes are used depends on the numbers of all chains and clients, never on how many are here.
 
 Between two averagings a client's position is needed nowhere else: its steps begin at the mean and it is added to the sums of
-the next message while it is in the first-level cache. It is stored only where a distance is measured. A refresh needs the
-mean of before the step of its iteration, which changes neither Y nor C for that step: positions are added, take the step,
-and are kept in lanes.
+the next message while it is in the first-level cache. It is stored only where theta is wanted: for a distance, for a message
+of two vectors, at the end of a segment, or where a value lay outside its window. A refresh needs the mean of before the step
+of its iteration, which still has the last Y and C: positions are added, take the step, and are kept in lanes.
 """
 
 import llvmlite.binding

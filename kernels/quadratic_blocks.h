@@ -62,7 +62,7 @@ INLINE void NAME(rows)(const int n, const int m, const int by_clients, const str
             UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(fused)(entry, difference[w], sum[i][w]);
         }
     }
-    double *x = s->x + j * LANES, *next = s->next + j * LANES;
+    double *x = s->x + j * LANES, *next = s->products ? 0 : s->next + j * LANES;
     UNROLL for (int i = 0; i < n; ++i)
         UNROLL for (int w = 0; w < m; ++w) {
             VECTOR *place = (VECTOR *)(x + i * LANES + w * s->group);

@@ -15,7 +15,7 @@
 
 /* rows of H whose products with x stay in registers together */
 #define BLOCK 10
-/* dimensions up to which a lane stays in registers; GROUPS of eight lanes or more then take their steps together */
+/* dimensions up to which a lane stays in registers; groups of eight clients then take their steps together, GROUPS or most_groups(d) */
 #define SMALL 4
 #define GROUPS (WIDTH / 2)
 
@@ -29,7 +29,8 @@ struct quadratic {
     double step_size, common_scale, private_scale;
 };
 
-/* What the steps of some lanes read and write; the second vector of two lies ``group`` numbers behind the first, but for noise. */
+/* What the steps of some lanes read and write; the second vector of two lies ``group`` numbers behind the first, but for
+ * base and noise, which have strides of their own. */
 struct lanes {
     double *x, *now, *next;
     const double *matrix, *origin, *base, *private;

@@ -106,7 +106,7 @@ INLINE void NAME(gradients_of_chains)(const struct quadratic *q)
     const int64_t d = q->d, group = d * LANES, groups = (q->chains + LANES - 1) / LANES;
     double *out = q->scratch, *now = out + 2 * group, *reference = now + 2 * group;
     NAME(gather)(q->reference, d, q->chains, d, reference);
-    struct lanes s = {.d = d, .group = group, .one_origin = 1, .products = 1};
+    struct lanes s = {.d = d, .group = group, .products = 1};
     for (int64_t i = 0; i < q->clients; ++i) {
         s.matrix = q->matrix + i * d * d;
         for (int64_t g = 0; g < groups; ++g)

@@ -10,7 +10,7 @@
 /* flags; from bit 8 on the vector width to use, 0 for the widest */
 #define BY_CLIENTS 1    /* lanes are clients of one chain, else chains */
 #define HAS_REFERENCE 2 /* gradients are H (x - Y) + C, else H (x - mu) */
-#define FROM_START 4    /* all clients begin at start, else at x */
+#define FROM_START 4    /* all clients begin at start; with neither this nor FROM_KEPT, at x */
 #define STORE 8         /* write where they end to x */
 #define ADD 16          /* add where they end to bins */
 #define KEEP 32         /* write it to keep */
@@ -31,7 +31,7 @@
  * x          client i, chain s at x + i client_stride + s d: [d]
  * keep       as kept, and not the same place; written for KEEP only
  * bins       [3 d + 1][LANES] for each group of chains, or one if BY_CLIENTS: sums and the largest magnitude
- * scratch    12 d LANES numbers and 64 bytes, whatever the sizes
+ * scratch    10 d LANES numbers and 64 bytes, whatever the sizes
  *
  * At most two groups of chains, any number of clients; with private noise one client, or one group of them. */
 

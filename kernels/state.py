@@ -12,8 +12,9 @@ from fald_hpc.kernels.collectives import PENDING_DOUBLES
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.normals import LANES
 
-VERSION = 3
-"""Of what a checkpoint holds; raised with every change, so that an older one is refused in a sentence."""
+VERSION = 4
+"""Of what a checkpoint holds, and of the arithmetic that goes on from it; raised with every change, so that an older one is
+refused in a sentence."""
 COIN_BLOCK = 1024
 IN_TURNS = 6
 """Clients that take short steps in turns."""
@@ -27,7 +28,7 @@ FEWEST_AHEAD = 16
 """Steps for which these should do; with more chains they are chosen for one chain after another."""
 NEVER = -(1 << 62)
 """The iteration of what is not there: noise, rows, positions."""
-SCRATCH = 12
+SCRATCH = 10
 """Work space of dense quadratics, in vectors of a group (``quadratic_lanes_call.h``)."""
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
@@ -115,7 +116,7 @@ class Work(NamedTuple):
     words: np.ndarray  # uint64[m, t * w]: random words of their minibatches
     mark: np.ndarray  # uint8[max n_i]
     rows: np.ndarray  # int64[2, m, max minibatch]: of a step and of the next one
-    estimate: np.ndarray  # float64[d]: G
+    estimate: np.ndarray  # float64[d]: G, or how a step moves
     n_rows: np.ndarray  # int64[c]: N_i
     batch: np.ndarray  # int64[c]: n_i
     failed: np.ndarray  # int64[3]: local client, chain and iteration of the first failed gradient, or -1

@@ -30,7 +30,7 @@ class Kernels:
     """problem_type(problem) -> numba type, where it is not the one that numba would infer (a function pointer in it)."""
     advance: Callable[..., Any] | None = None
     """Template of a fused path for some shapes; it calls ``plain`` for others: the steps of :mod:`fald_hpc.kernels.langevin`, or
-    what is bound below. Both give the same bits."""
+    what is bound below. Whichever it takes, the bits are the same."""
     full_gradients: Callable[..., Any] | None = None
     """The same for the full gradients of a refresh; ``plain`` is that of :mod:`fald_hpc.kernels.refresh`."""
     steps_ahead: Callable[..., Any] | None = None

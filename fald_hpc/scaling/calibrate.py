@@ -12,7 +12,6 @@ from fald_hpc.comm import Serial
 from fald_hpc.config import Config
 from fald_hpc.execute import arguments
 from fald_hpc.federation import Federation
-from fald_hpc.kernels import state as records
 from fald_hpc.kernels.state import AVERAGES, MESSAGES, REFRESHES
 from fald_hpc.layout import Layout
 from fald_hpc.sampling import request
@@ -99,7 +98,6 @@ class _Runner:
     def _once(self) -> float:
         # the state of an averaging counts as that of iteration 0, so that the same events follow
         self.chains.state.averaged_at[:] = 0
-        self.chains.work.lanes_x_at[:] = records.NEVER
         before = self.chains.state.tally.copy()
         begun = time.perf_counter()
         self.steps = self.chains.run(0, self.length, self.length)

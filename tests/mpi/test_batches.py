@@ -1,6 +1,7 @@
 """Chains in batches, one computing while the messages of the others are under way: the same bytes, messages as planned."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ CASES = {
     "short segments": ["titanic", "run.segment_steps=7", "run.steps=300", "sampler.noise_sharing=0.3"],
     "lanes": ["gaussian", "run.chains=11", "sampler.noise_sharing=0.3", "run.steps=400"],
     "lanes of clients": ["gaussian", "run.chains=3", "sampler.name=fald", "run.steps=400"],
+    "refreshes in lanes of clients": ["gaussian", "run.chains=3", "sampler.refresh_prob=0.3", "sampler.noise_sharing=0.3",
+                                      "run.steps=400"],
 }
 
 
@@ -68,10 +71,10 @@ def test_batches_of_chain_groups(world, place):
         assert written["messages"]["made"] == written["messages"]["predicted"]
 
 
-def gaussians(mean):
-    """Three clients around a mean."""
-    means = mean + np.array([[0.0, 1.0], [2.0, -1.0], [1.0, 3.0]])
-    return fald_hpc.Clients.from_gaussians(means, precisions=np.tile(np.eye(2), (3, 1, 1)))
+def gaussians(mean, n=3):
+    """Clients around a mean."""
+    means = mean + np.array([[0.0, 1.0], [2.0, -1.0], [1.0, 3.0], [-1.0, 0.0], [0.5, 0.5]])[:n]
+    return fald_hpc.Clients.from_gaussians(means, precisions=np.tile(np.eye(2), (n, 1, 1)))
 
 
 def sample(world, count, number, **more):
@@ -86,12 +89,16 @@ def sample(world, count, number, **more):
     return None
 
 
-@pytest.mark.parametrize("sampler", [fald_hpc.FALD, fald_hpc.VRFALDStar])
-def test_windows_are_widened_while_other_messages_are_under_way(world, sampler):
-    """From 1e-3 to 1e7: beyond the window of the start, so messages are repeated, chain by chain at different times."""
+@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize("sampler", [fald_hpc.FALD, partial(fald_hpc.VRFALDStar, refresh_prob=0.3)])
+def test_windows_are_widened_while_other_messages_are_under_way(world, sampler, n):
+    """From 1e-3 to 1e7: beyond the window of the start, so messages are repeated, chain by chain at different times.
+
+    With three clients chains lie side by side, with five clients do; a refresh then takes its step before its message is back.
+    """
     start = np.array([[1e-3, 0.0], [0.0, 1e7], [1.0, 1.0], [1e4, 1e-3]])
     more = {
-        "potential": fald_hpc.Gaussian(), "clients": gaussians(1e7), "init": start,
+        "potential": fald_hpc.Gaussian(), "clients": gaussians(1e7, n), "init": start,
         "sampler": sampler(step_size=0.02, comm_prob=0.3),
     }  # fmt: skip
     count = min(world.size, 3)
