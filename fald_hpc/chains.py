@@ -190,10 +190,13 @@ class Chains:
         failed: tuple[int, int, int, int] | None = None
         reached = k
         repeats, most = int(self.state.tally[records.REPEATS]), 0
-        for lo, hi in self._parts():
+        parts = self._parts()
+        for lo, hi in parts:
             before = self.state.tally.copy()
+            # a part of few chains at the end takes its steps as so few chains would alone, with the same bits
+            settings = self.settings if len(parts) == 1 else self.settings._replace(side_by_side=hi - lo)
             status, reached = self._segment(
-                self._problem, self.settings, self.state, self.work, self.log,
+                self._problem, settings, self.state, self.work, self.log,
                 k, target, stop, self.schedule.shared, lo, hi,
             )  # fmt: skip
             if status != records.DONE and (failed is None or reached < failed[0]):

@@ -39,42 +39,61 @@ INLINE void NAME(base_of_clients)(const struct quadratic *q)
 /* Rows j..j+n-1 of the matrix times m vectors; each row is one chain of additions over k, so n of them keep the units busy. They
  * begin with what moves a lane anyway, and the lanes move as soon as their products are there. x - origin goes into a second
  * buffer, so that the products of one block need not wait for the moves of the one before. */
-INLINE void NAME(rows)(const int n, const int m, const int by_clients, const struct lanes *s, int64_t j)
+INLINE void NAME(rows)(const int n, const int m, const int by_clients, const struct lanes *given, int64_t j)
 {
-    const int64_t d = s->d, stride = by_clients ? LANES : 1;
-    const double *h = s->matrix + j * stride, *v = s->now;
+    /* a copy: what is stored could be part of the original, which would be read again after every store */
+    const struct lanes s = *given;
+    const int64_t stride = by_clients ? LANES : 1;
+    const double *h = s.matrix + j * stride, *v = s.now;
+    double *x = s.x + j * LANES;
     VECTOR sum[BLOCK][2];
-    UNROLL for (int i = 0; i < n; ++i)
-        UNROLL for (int w = 0; w < m; ++w)
-            sum[i][w] = s->products ? NAME(all)(0.0) : by_clients ? NAME(all)(s->base[j + i])
-                : *(const VECTOR *)(s->base + (j + i) * LANES + w * s->base_stride);
-    if (s->private_scale != 0.0) {
-        const VECTOR scale = NAME(all)(s->private_scale);
+    if (s.products) {
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(all)(0.0);
+    } else {
+        const double *base = s.base + j * (by_clients ? 1 : LANES);
         UNROLL for (int i = 0; i < n; ++i)
             UNROLL for (int w = 0; w < m; ++w)
-                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(s->private + (j + i) * LANES + w * s->private_stride), sum[i][w]);
+                sum[i][w] = by_clients ? NAME(all)(base[i]) : *(const VECTOR *)(base + i * LANES + w * s.base_stride);
     }
-    for (int64_t k = 0; k < d; ++k, h += d * stride, v += LANES) {
+    if (s.private_scale != 0.0) {
+        const VECTOR scale = NAME(all)(s.private_scale);
+        const double *private = s.private + j * LANES;
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(private + i * LANES + w * s.private_stride), sum[i][w]);
+    }
+    for (int64_t k = 0; k < s.d; ++k, h += s.d * stride, v += LANES) {
         VECTOR difference[2];
-        UNROLL for (int w = 0; w < m; ++w) difference[w] = *(const VECTOR *)(v + w * s->group);
+        UNROLL for (int w = 0; w < m; ++w) difference[w] = *(const VECTOR *)(v + w * s.group);
         UNROLL for (int i = 0; i < n; ++i) {
             const VECTOR entry = by_clients ? *(const VECTOR *)(h + i * LANES) : NAME(all)(h[i]);
             UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(fused)(entry, difference[w], sum[i][w]);
         }
     }
-    double *x = s->x + j * LANES, *next = s->products ? 0 : s->next + j * LANES;
-    UNROLL for (int i = 0; i < n; ++i)
-        UNROLL for (int w = 0; w < m; ++w) {
-            VECTOR *place = (VECTOR *)(x + i * LANES + w * s->group);
-            if (s->products) {
-                *place = sum[i][w];
-                continue;
+    if (s.products) {
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w) *(VECTOR *)(x + i * LANES + w * s.group) = sum[i][w];
+        return;
+    }
+    double *next = s.next + j * LANES;
+    if (s.one_origin) {
+        const double *origin = s.origin + j;
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w) {
+                VECTOR *place = (VECTOR *)(x + i * LANES + w * s.group);
+                *place += sum[i][w];
+                *(VECTOR *)(next + i * LANES + w * s.group) = *place - NAME(all)(origin[i]);
             }
-            const VECTOR moved = *place + sum[i][w];
-            *place = moved;
-            *(VECTOR *)(next + i * LANES + w * s->group) = moved
-                - (s->one_origin ? NAME(all)(s->origin[j + i]) : *(const VECTOR *)(s->origin + (j + i) * LANES + w * s->group));
-        }
+    } else {
+        const double *origin = s.origin + j * LANES;
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w) {
+                VECTOR *place = (VECTOR *)(x + i * LANES + w * s.group);
+                *place += sum[i][w];
+                *(VECTOR *)(next + i * LANES + w * s.group) = *place - *(const VECTOR *)(origin + i * LANES + w * s.group);
+            }
+    }
 }
 
 /* not inlined: a body for each number of rows in each of its callers takes the compiler a minute */
