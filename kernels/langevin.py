@@ -5,10 +5,7 @@ from fald_hpc.kernels.minibatch import choose, n_words
 from fald_hpc.kernels.noise import COMMON, PRIVATE, SUBSET
 from fald_hpc.kernels.normals import fill_normals, fill_words_flat
 from fald_hpc.kernels.recording import catch_up
-from fald_hpc.kernels.state import ROWS_TOUCHED
-
-SHORT_BATCH = 16
-"""Rows of a minibatch up to which clients take their steps in turns."""
+from fald_hpc.kernels.state import ROWS_TOUCHED, SHORT_BATCH
 
 estimate = placeholder("estimate")
 read_ahead = placeholder("read_ahead")
@@ -107,8 +104,8 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
                         n, batch = work.n_rows[i], work.batch[i]
                         w = n_words(n, batch)
                         rows = work.rows[r & 1 if w > 0 else 0, m, :batch]
-                        if w > 0 and r + 1 < t:
-                            ahead = work.rows[(r + 1) & 1, m, :batch]
+                        ahead, goes_on = work.rows[(r + 1) & 1, m, :batch], w > 0 and r + 1 < t
+                        if goes_on:
                             choose(work.words[m, (r + 1) * w : (r + 2) * w], n, batch, work.mark, ahead)
                             # in two halves: the processor waits if all are asked for at once
                             read_ahead(problem, i, ahead[: (batch + 1) // 2])
@@ -119,8 +116,8 @@ def local_steps(problem, settings, state, work, k, stop, lo, hi, ends):
                                 work.failed[0], work.failed[1], work.failed[2] = i, s, k0 + r
                         else:
                             state.tally[ROWS_TOUCHED] += touched
-                            if w > 0 and r + 1 < t:
-                                read_ahead(problem, i, work.rows[(r + 1) & 1, m, (batch + 1) // 2 : batch])
+                            if goes_on:
+                                read_ahead(problem, i, ahead[(batch + 1) // 2 :])
                             langevin_step(settings, work.common[s, row + r], work.private[m, r], gradient, x)
                     if work.failed[0] >= 0:
                         break

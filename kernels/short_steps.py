@@ -14,13 +14,13 @@ from numba import types
 from fald_hpc.kernels import _short_steps, aligned
 from fald_hpc.kernels.collectives import pointer
 from fald_hpc.kernels.jit import DISABLED, jit, placeholder
-from fald_hpc.kernels.langevin import SHORT_BATCH, common_rows
+from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.minibatch import choose, n_words, scaled
 from fald_hpc.kernels.noise import PRIVATE, SUBSET
 from fald_hpc.kernels.normals import LANES, fill_normals, fill_normals_lanes, fill_words_flat
 from fald_hpc.kernels.recording import catch_up
 from fald_hpc.kernels.short_rows import MOST, NONE
-from fald_hpc.kernels.state import ROWS_TOUCHED, SHORT_GROUPS
+from fald_hpc.kernels.state import ROWS_TOUCHED, SHORT_BATCH, SHORT_GROUPS
 
 FEWEST_CLIENTS = 2
 """Clients of a run from which on the lanes are clients: one alone would load what nobody needs."""

@@ -20,6 +20,8 @@ IN_TURNS = 6
 """Clients that take short steps in turns."""
 SHORT = 32
 """Dimension up to which a step is short."""
+SHORT_BATCH = 16
+"""Rows of a minibatch up to which a step is short."""
 SHORT_GROUPS = 2
 """Groups of eight clients that take steps on short rows together."""
 ROWS_AHEAD = 4096
@@ -168,6 +170,7 @@ def new_work(
     in_lanes, private = (int(min(max(1, numbers // (n * d)), 256)) for numbers, n in ((131072, s), (16384, 2 * LANES)))
     together = IN_TURNS if d <= SHORT else 1
     client_groups = -(-c // LANES)
+    largest = int(batch.max(initial=1))
     every_chain = places * s * client_groups * FEWEST_AHEAD <= ROWS_AHEAD
     slots = s if every_chain else 1
     ahead = min(t, max(1, ROWS_AHEAD // max(1, places * slots * client_groups))) if places else 0
@@ -189,7 +192,7 @@ def new_work(
         private=np.zeros((together, t, d)),
         words=np.zeros((together, t * n_words), np.uint64),
         mark=np.zeros(max(1, int(n_rows.max(initial=0))), np.uint8),
-        rows=np.zeros((2, together, max(1, int(batch.max(initial=0)))), np.int64),
+        rows=np.zeros((2, together if largest <= SHORT_BATCH else 1, largest), np.int64),
         estimate=np.zeros(d),
         n_rows=n_rows.astype(np.int64),
         batch=batch.astype(np.int64),

@@ -230,3 +230,11 @@ def test_places_without_a_row_and_neighbours_do_not_show(width):
         other = by_width(given, width, batch, 9, 1, spoil=spoilt)
         assert np.all(np.isnan(other[spoilt]))
         assert np.delete(plain, spoilt, 0).tobytes() == np.delete(other, spoilt, 0).tobytes()
+
+
+def test_large_minibatches_take_no_turns():
+    """Their rows are held for a step and the next one, not for each client of a turn: full gradients have as many as a client."""
+    for batch, together in [(16, records.IN_TURNS), (17, 1), (100_000, 1)]:
+        sizes = np.full(8, batch)
+        work = records.new_work(1, 4, sizes + 1, sizes, 2)
+        assert work.rows.shape == (2, together, batch)
