@@ -97,7 +97,7 @@ class Chains:
         potential = federation.potential
         fused = potential.kernels.advance is not None
         kept = potential.kept_size(int(federation.n_rows.sum())) if sampler.uses_reference else 0
-        self.state = records.new_state(c, s, d, kept)
+        self.state = records.new_state(c, s, d, kept, potential.kernels.has_offsets)
         places = short_steps.places(d, sampler.batch_size) if fused and potential.takes_rows else 0
         self._problem = short_steps.with_rows_in_lines(potential.for_steps(federation.problem, gamma), places, b)
         lanes = potential.kernels.steps_ahead is not None
@@ -130,8 +130,7 @@ class Chains:
         """Put all clients of each chain to x: float64[s, d], with Y = x and C its mean gradient: one message."""
         self.state.theta[:] = x
         self.state.mean[:] = x
-        self.state.averaged_at[:] = 0
-        self.work.lanes_x_at[:] = records.NEVER
+        self.begin_at(0)
         # steps move a parameter by noise even from 0: the window must hold that too
         scale = max(math.sqrt(2.0 * float(self.sampler.step_size)), 1e-100)
         averaging.set_windows(np.maximum(np.abs(x), scale), self.state.window)
@@ -152,6 +151,11 @@ class Chains:
         averaging.set_windows(largest[:, None], self.state.gradient_window)
         self.work.pending[:] = x
         self._move_reference(0)
+
+    def begin_at(self, k: int) -> None:
+        """Let all clients be at the mean before iteration k, whatever they did at others."""
+        self.state.averaged_at[:] = k
+        self.state.offset_at[:] = self.work.lanes_x_at[:] = records.NEVER
 
     def _move_reference(self, k: int) -> None:
         assert self._refresh is not None

@@ -113,11 +113,15 @@ class Engine:
         get = lambda name: self.communicator.share_array(None if arrays is None else arrays[name])  # noqa: E731
         for name in ("mean", "reference", "shift", "window", "gradient_window"):
             getattr(state, name)[:] = get(name)[mine]
-        state.averaged_at[:] = get("averaged_at")[mine]
+        for name in ("averaged_at", "offset_at"):
+            getattr(state, name)[:] = get(name)[mine]
         self._equal_at_first = self.chains.averaged(self.k)
-        theta = get("theta")
         clients = list(self.chains.clients)
-        state.theta[:] = state.mean if theta.shape[0] == 0 else theta[clients][:, mine]
+        state.theta[:] = state.mean
+        for values, name in ((state.theta, "theta"), (state.offset, "offset")):
+            of_all = get(name)
+            if of_all.shape[0] > 0:
+                values[:] = of_all[clients][:, mine]
         if self.study.sampler.uses_reference:
             self.chains.restore_kept()
         names = sorted(name for name in arrays if name.startswith("moments_")) if arrays is not None else None
@@ -343,7 +347,7 @@ class Engine:
         """Return the state of all chains and clients and their statistics on rank 0 (an empty dict elsewhere)."""
         state, layout = self.chains.state, self.study.layout
         arrays: dict[str, np.ndarray] = {}
-        for name in ("mean", "reference", "shift", "window", "gradient_window", "averaged_at"):
+        for name in ("mean", "reference", "shift", "window", "gradient_window", "averaged_at", "offset_at"):
             value = getattr(state, name)
             parts = self.communicator.gather(value if self.keeper else value[:0])
             if parts is not None:
@@ -354,14 +358,11 @@ class Engine:
                 arrays[name] = np.concatenate(parts)
         arrays |= self.drift.gathered()
         equal = self.communicator.maximum(np.array([0.0 if self.chains.averaged(self.k) else 1.0]))[0] == 0.0
-        parts = self.communicator.gather(state.theta[:0] if equal else state.theta)
-        if parts is not None:
-            b, s, d = layout.n_clients, layout.n_chains, self.study.federation.dimension
-            arrays["theta"] = np.zeros((0 if equal else b, s, d))
-            if not equal:
-                for rank, part in enumerate(parts):
-                    clients, chains = layout.clients(rank), layout.chains(rank)
-                    arrays["theta"][clients.start : clients.stop, chains.start : chains.stop] = part
+        for name in ("theta", "offset"):
+            value = getattr(state, name)
+            parts = self.communicator.gather(value[:0] if equal else value)
+            if parts is not None:
+                arrays[name] = layout.assembled(parts)
         return arrays
 
     def messages(self) -> dict[str, int] | None:

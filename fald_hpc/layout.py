@@ -7,6 +7,8 @@ is used only on request or when ranks outnumber clients, since every chain group
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fald_hpc.errors import UserError
 
 
@@ -50,6 +52,14 @@ class Layout:
     def chains(self, rank: int) -> range:
         """Return the global indices of a rank's chains."""
         return block(self.n_chains, self.chain_groups, self.chain_group(rank))
+
+    def assembled(self, parts: list[np.ndarray]) -> np.ndarray:
+        """Return an array [b, s, ...] of all clients and chains from what every rank has of it; empty if those are."""
+        whole = np.zeros((self.n_clients if parts[0].size else 0, self.n_chains, *parts[0].shape[2:]))
+        for rank, part in enumerate(parts if parts[0].size else []):
+            clients, chains = self.clients(rank), self.chains(rank)
+            whole[clients.start : clients.stop, chains.start : chains.stop] = part
+        return whole
 
 
 def choose(n_ranks: int, n_clients: int, n_chains: int, chain_groups: int | str = "auto") -> Layout:

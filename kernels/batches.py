@@ -12,7 +12,21 @@ from fald_hpc.kernels.averaging import finish, receive, repeat, send
 from fald_hpc.kernels.collectives import progress, wait
 from fald_hpc.kernels.jit import instantiate, jit, placeholder
 from fald_hpc.kernels.recording import averaged, catch_up, measures_distance
-from fald_hpc.kernels.state import ADD, AVERAGING, BOTH, DONE, KEEP, MPI_ERROR, NEVER, NOTHING, OUTSIDE, REFERENCE, SHIFT, STORE
+from fald_hpc.kernels.state import (
+    ADD,
+    AVERAGING,
+    BOTH,
+    DONE,
+    GOES_ON,
+    KEEP,
+    MPI_ERROR,
+    NEVER,
+    NOTHING,
+    OUTSIDE,
+    REFERENCE,
+    SHIFT,
+    STORE,
+)
 
 PIECES = 8
 """Parts of a stage's steps between which the MPI library is called: messages have log2(ranks) parts that may wait for it."""
@@ -46,7 +60,7 @@ def move_messages(settings, work):
 def in_pieces(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance chains lo..hi-1 over iterations k..stop-1, in pieces if messages may be under way; a template.
 
-    ``ends``: where the positions go then, of ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``; see :func:`stage`.
+    ``ends``: where the positions go then, of ``STORE``, ``ADD``, ``KEEP``, ``AHEAD`` and ``GOES_ON``; see :func:`stage`.
     """
     if k == stop and ends == KEEP:
         return
@@ -54,7 +68,7 @@ def in_pieces(problem, settings, state, work, k, stop, lo, hi, ends):
     size = max(1, (stop - k + pieces - 1) // pieces)
     while True:
         last = k + size >= stop
-        steps(problem, settings, state, work, k, min(stop, k + size), lo, hi, ends if last else KEEP)
+        steps(problem, settings, state, work, k, min(stop, k + size), lo, hi, ends if last else KEEP | GOES_ON)
         move_messages(settings, work)
         if last:
             break
@@ -150,8 +164,9 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
 
     ``before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends)`` advances some chains to ``stop`` and
     puts what the message carries into ``state.theta`` or ``work.gradient``, or adds it to the message, or both
-    (``ends``: ``STORE``, ``ADD``; ``AHEAD`` if that is of before the last step). Where it only adds, it says in ``work.added``
-    from which iteration on the vectors can be computed again, in case that a value lies outside its window.
+    (``ends``: ``STORE``, ``ADD``; ``AHEAD`` if that is of before the last step; ``GOES_ON`` if more steps of the gap follow).
+    Where it only adds, it says in ``work.added`` from which iteration on the vectors can be computed again, in case that a
+    value lies outside its window.
 
     The positions of a chain right after an averaging are its mean; theta need not say so before the end of a segment. Nor
     where they were to be kept (``KEEP``): then ``work.lanes_x`` may have them.
@@ -178,7 +193,7 @@ def stage(problem, settings, state, work, log, kind, k, event, lo, hi):
             abandon(settings, work)
             return status, work.under_way[batch, 1]
         # theta is wanted where clients' distances from their mean are measured
-        ends = STORE if kind == NOTHING else ADD
+        ends = STORE | GOES_ON if kind == NOTHING else ADD
         if kind in (AVERAGING, BOTH) and measures_distance(settings, log, stop, first):
             ends |= STORE
         before(problem, settings, state, work, kind, k, event, stop, first, last, ends)

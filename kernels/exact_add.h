@@ -5,21 +5,36 @@
 #include "vector_math.h"
 #include "exact_bins.h"
 
-/* Sums of the three parts, and how often a value lay outside the window, of one vector of values. */
+/* Sums of the two coarse parts, what was left of any value, and how often one lay outside the window. */
 struct NAME(sums) {
-    VECTOR part[BINS];
+    VECTOR part[BINS - 1];
+    WORDS rest;
     INTEGERS outside;
 };
 
-INLINE void NAME(add)(VECTOR x, const struct grids *w, struct NAME(sums) *sums)
+/* x, but for what lies outside the window, which is counted. */
+INLINE VECTOR NAME(inside)(VECTOR x, const struct grids *w, INTEGERS *outside)
 {
     const VECTOR magnitude = (VECTOR)((INTEGERS)x & INT64_MAX);
     const INTEGERS inside = magnitude <= w->limit;
-    x = (VECTOR)((INTEGERS)x & inside);
-    sums->outside += inside + 1;
+    *outside += inside + 1;
+    return (VECTOR)((INTEGERS)x & inside);
+}
+
+INLINE void NAME(add)(VECTOR x, const struct grids *w, struct NAME(sums) *sums)
+{
     struct NAME(window) window;
     UNROLL for (int i = 0; i < BINS; ++i) window.anchor[i] = NAME(all)(w->anchor[i]);
-    NAME(split)(x, &window, sums->part);
+    sums->rest |= (WORDS)NAME(split)(NAME(inside)(x, w, &sums->outside), &window, sums->part);
+}
+
+/* The third part of x, for which there is a second look. */
+INLINE VECTOR NAME(third)(VECTOR x, const struct grids *w)
+{
+    struct NAME(window) window;
+    INTEGERS counted = {0};
+    UNROLL for (int i = 0; i < BINS; ++i) window.anchor[i] = NAME(all)(w->anchor[i]);
+    return NAME(finest)(NAME(inside)(x, w, &counted), &window);
 }
 
 /* Adds the first m numbers of x to those at a place. */
@@ -49,9 +64,13 @@ INLINE int64_t NAME(block)(
             NAME(add)(NAME(load)(values + i * stride + v * WIDTH, v + 1 < vectors ? WIDTH : n - v * WIDTH), w, &sums[v]);
     INTEGERS counts = {0};
     UNROLL for (int v = 0; v < vectors; ++v) {
-        UNROLL for (int i = 0; i < BINS; ++i)
-            NAME(accumulate)(bins + i * d + v * WIDTH, sums[v].part[i], v + 1 < vectors ? WIDTH : n - v * WIDTH);
+        const int64_t m = v + 1 < vectors ? WIDTH : n - v * WIDTH;
+        UNROLL for (int i = 0; i < BINS - 1; ++i) NAME(accumulate)(bins + i * d + v * WIDTH, sums[v].part[i], m);
         counts += sums[v].outside;
+        if (!NAME(any)(sums[v].rest)) continue;
+        VECTOR third = {0};
+        for (int64_t i = 0; i < clients; ++i) third += NAME(third)(NAME(load)(values + i * stride + v * WIDTH, m), w);
+        NAME(accumulate)(bins + (BINS - 1) * d + v * WIDTH, third, m);
     }
     for (int l = 0; l < WIDTH; ++l) outside += counts[l];
     return outside;
@@ -61,10 +80,15 @@ INLINE int64_t NAME(block)(
 INLINE int64_t NAME(flat)(const double *values, int64_t n, const struct grids *w, double *bins, int64_t d)
 {
     struct NAME(sums) sums = {0};
+    VECTOR third = {0};
     int64_t outside = 0;
     for (int64_t j = 0; j < n; j += WIDTH) NAME(add)(NAME(load)(values + j, n - j), w, &sums);
+    const int all = NAME(any)(sums.rest);
+    if (all)
+        for (int64_t j = 0; j < n; j += WIDTH) third += NAME(third)(NAME(load)(values + j, n - j), w);
     for (int l = 0; l < WIDTH; ++l) {
-        for (int i = 0; i < BINS; ++i) bins[i * d + l % d] += sums.part[i][l];
+        for (int i = 0; i < BINS - 1; ++i) bins[i * d + l % d] += sums.part[i][l];
+        if (all) bins[(BINS - 1) * d + l % d] += third[l];
         outside += sums.outside[l];
     }
     return outside;

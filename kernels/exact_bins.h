@@ -9,12 +9,21 @@ struct NAME(window) {
     VECTOR anchor[BINS];
 };
 
-/* Adds the parts of x to their sums. */
-INLINE void NAME(split)(VECTOR x, const struct NAME(window) *w, VECTOR part[BINS])
+/* Adds the two coarse parts of x to their sums; returns what is left: nothing but for values far below their window, which take
+ * a second look for the third part. */
+INLINE VECTOR NAME(split)(VECTOR x, const struct NAME(window) *w, VECTOR part[BINS - 1])
 {
-    UNROLL for (int i = 0; i < BINS; ++i) {
+    UNROLL for (int i = 0; i < BINS - 1; ++i) {
         const VECTOR q = (x + w->anchor[i]) - w->anchor[i];
         part[i] += q;
         x -= q;
     }
+    return x;
+}
+
+/* The third part of x. */
+INLINE VECTOR NAME(finest)(VECTOR x, const struct NAME(window) *w)
+{
+    UNROLL for (int i = 0; i < BINS - 1; ++i) x -= (x + w->anchor[i]) - w->anchor[i];
+    return (x + w->anchor[BINS - 1]) - w->anchor[BINS - 1];
 }

@@ -7,6 +7,9 @@ Between two averagings a client's position is needed nowhere else: its steps beg
 the next message while it is in the first-level cache. It is stored only where theta is wanted: for a distance, for a message
 of two vectors, at the end of a segment, or where a value lay outside its window. A refresh needs the mean of before the step
 of its iteration, which still has the last Y and C: positions are added, take the step, and are kept in lanes.
+
+What takes the steps of a gap is X^i - Y, or X^i - μ_i: it is made where a gap begins and the position is its sum with Y where
+one is wanted. Where a pass ends amid a gap (``GOES_ON``), it is kept, or stored beside theta, and goes on from there.
 """
 
 import llvmlite.binding
@@ -19,7 +22,7 @@ from fald_hpc.kernels.langevin import common_rows
 from fald_hpc.kernels.noise import COMMON, PRIVATE
 from fald_hpc.kernels.normals import LANES, fill_normals_lanes
 from fald_hpc.kernels.quadratic_sums import BY_CLIENTS, add_to_message, clear, not_added
-from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
+from fald_hpc.kernels.state import ADD, AHEAD, GOES_ON, KEEP, STORE
 
 FEWEST_CHAINS = 6
 """Chains of a run from which on the lanes are chains: vectors of which more than a quarter is empty are slower than clients."""
@@ -33,8 +36,8 @@ FEWEST_CLIENTS = 4
 LARGEST_DIMENSION = 24
 """Of lanes that are clients: eight precision matrices then stay in the first-level cache, one in every lane."""
 
-HAS_REFERENCE, FROM_START, FROM_KEPT = 2, 4, 64
-"""Beside ``BY_CLIENTS``, ``STORE``, ``ADD``, ``KEEP`` and ``AHEAD``: flags of ``quadratic_lanes_call.h``."""
+HAS_REFERENCE, FROM_START, FROM_KEPT, OFFSETS = 2, 4, 64, 512
+"""Beside ``BY_CLIENTS``, ``STORE``, ``ADD``, ``KEEP``, ``AHEAD`` and ``GOES_ON``: flags of ``quadratic_lanes_call.h``."""
 
 TOGETHER = 2 * LANES
 """Chains that take their steps together: a client's matrix is read once for all of them."""
@@ -44,7 +47,7 @@ if not DISABLED:
     llvmlite.binding.add_symbol("fald_quadratic_steps", _quadratic.steps())
     _steps = types.ExternalFunction(
         "fald_quadratic_steps",
-        types.void(*[_array] * 13, _integers, *[types.int64] * 10, *[types.float64] * 3),
+        types.void(*[_array] * 14, _integers, *[types.int64] * 10, *[types.float64] * 3),
     )
 
 uses_reference = placeholder("uses_reference")
@@ -83,6 +86,27 @@ def kept_at(work, chain, k):
     return 1 if work.lanes_x_at[1, chain] == k else -1
 
 
+@jit(forceinline=True, internal=True)
+def _begins(state, chain, k, here, has_reference):
+    """Return the flags of where the steps of some chains begin; ``here``: of :func:`kept_at`."""
+    flags = HAS_REFERENCE if has_reference else 0
+    if state.averaged_at[chain] == k:
+        return flags | FROM_START
+    if here >= 0:
+        flags |= FROM_KEPT
+    if state.offset_at[chain] == k:
+        flags |= OFFSETS
+    return flags
+
+
+@jit(forceinline=True, internal=True)
+def _left(state, k, stop, chain, ends):
+    """Return ``ends`` with ``GOES_ON`` as it holds for iterations k..stop-1: no steps leave all as it is."""
+    if k < stop:
+        return ends
+    return ends | GOES_ON if state.offset_at[chain] == k else ends & ~GOES_ON
+
+
 def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
     """Advance all clients of chains lo..hi-1 over iterations k..stop-1, lanes = chains; a template.
 
@@ -93,13 +117,14 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
     if settings.private_scale != 0.0:
         most = min(most, work.lanes_private.shape[1])
     # batches may share a group: theirs are never kept
-    between = KEEP if settings.batches == 1 else STORE
+    between = GOES_ON | KEEP if settings.batches == 1 else GOES_ON | STORE
     if ends & KEEP and settings.batches > 1:
         ends = ends & ~KEEP | STORE
     again = True
     while again:
         outside = 0
         begin = k
+        ends = _left(state, k, stop, lo, ends)
         for first in range(lo, hi, TOGETHER):
             n = min(TOGETHER, hi - first)
             groups, group, pair = (n + LANES - 1) // LANES, first // LANES, 2 * (first // TOGETHER * c)
@@ -110,14 +135,9 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                 t = min(most, stop - begin)
                 last = begin + t == stop
                 row = _common_lanes(settings, work, begin, t, first, groups) if settings.common_scale != 0.0 else 0
-                flags = written = ends if last else between
-                if uses_reference():
-                    flags |= HAS_REFERENCE
+                written = ends if last else between
                 here = kept_at(work, first, begin) if settings.batches == 1 else -1
-                if state.averaged_at[first] == begin:
-                    flags |= FROM_START
-                elif here >= 0:
-                    flags |= FROM_KEPT
+                flags = written | _begins(state, first, begin, here, uses_reference())
                 there = 1 if here == 0 else 0
                 # with private noise one client at a time
                 part = c if settings.private_scale == 0.0 else 1
@@ -130,15 +150,18 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                         pointer(problem.moves[i]), pointer(problem.mean[i]), pointer(state.reference[first]),
                         pointer(state.shift[first]), pointer(work.lanes_common[group, row]), pointer(work.lanes_private),
                         pointer(state.mean[first]), pointer(work.lanes_x[1 - there, pair + 2 * i]), pointer(work.lanes_base),
-                        pointer(state.theta[i, first]), pointer(work.lanes_x[there, pair + 2 * i]),
+                        pointer(state.theta[i, first]), pointer(state.offset[i, first]),
+                        pointer(work.lanes_x[there, pair + 2 * i]),
                         pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.window[first:]),
                         part, n, d, t, s * d, 2 * d * LANES, work.lanes_common.shape[1] * d * LANES,
                         work.lanes_private.shape[1] * d * LANES, settings.width, flags,
                         settings.step_size, settings.common_scale, settings.private_scale,
                     )  # fmt: skip
-                if written & KEEP:
-                    for chain in range(first, first + n):
+                for chain in range(first, first + n):
+                    if written & KEEP:
                         work.lanes_x_at[there, chain] = begin + t
+                    if written & GOES_ON:
+                        state.offset_at[chain] = begin + t
                 if last:
                     break
                 begin += t
@@ -160,6 +183,7 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
     while again:
         outside = 0
         begin = k
+        ends = _left(state, k, stop, lo, ends)
         for chain in range(lo, hi):
             number, place = settings.first_chain + chain, chain * ((c + LANES - 1) // LANES)
             if ends & ADD:
@@ -169,15 +193,9 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                 t = min(most, stop - begin)
                 last = begin + t == stop
                 row = common_rows(settings, work, begin, t, chain, chain + 1) if settings.common_scale != 0.0 else 0
-                written = ends if last else KEEP
-                flags = written | BY_CLIENTS
-                if uses_reference():
-                    flags |= HAS_REFERENCE
+                written = ends if last else GOES_ON | KEEP
                 here = kept_at(work, chain, begin)
-                if state.averaged_at[chain] == begin:
-                    flags |= FROM_START
-                elif here >= 0:
-                    flags |= FROM_KEPT
+                flags = written | BY_CLIENTS | _begins(state, chain, begin, here, uses_reference())
                 there = 1 if here == 0 else 0
                 # without private noise all clients at once
                 part = LANES if private else c
@@ -191,13 +209,16 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                         pointer(state.reference[chain]), pointer(state.shift[chain]), pointer(work.common[chain, row]),
                         pointer(work.lanes_private), pointer(state.mean[chain]),
                         pointer(work.lanes_x[1 - there, place + group]), pointer(work.lanes_base),
-                        pointer(state.theta[first, chain]), pointer(work.lanes_x[there, place + group]),
+                        pointer(state.theta[first, chain]), pointer(state.offset[first, chain]),
+                        pointer(work.lanes_x[there, place + group]),
                         pointer(work.lanes_bins), pointer(work.lanes_scratch), pointer(state.window[chain:]),
                         min(part, c - first), 1, d, t, s * d, 0, 0, 0, settings.width, flags,
                         settings.step_size, settings.common_scale, settings.private_scale,
                     )  # fmt: skip
                 if written & KEEP:
                     work.lanes_x_at[there, chain] = begin + t
+                if written & GOES_ON:
+                    state.offset_at[chain] = begin + t
                 if last:
                     break
                 begin += t

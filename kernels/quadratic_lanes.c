@@ -22,21 +22,29 @@
 struct quadratic {
     const double *matrix; /* H for gradients, -gamma H for steps */
     const double *mean, *reference, *shift, *common, *private, *start, *kept;
-    double *base, *x, *keep, *bins, *scratch;
+    double *base, *x, *offsets, *keep, *bins, *scratch;
     double *anchors; /* [groups of chains, one if by_clients][3][LANES] */
     int64_t clients, chains, d, t, client_stride, kept_stride, common_stride, private_stride;
-    int by_clients, has_reference, from_start, from_kept, store, add, ahead;
+    int by_clients, has_reference, from_start, from_kept, from_offsets, store, add, ahead, goes_on;
     double step_size, common_scale, private_scale;
 };
 
 /* What the steps of some lanes read and write; the second vector of two lies ``group`` numbers behind the first, but for
- * base and noise, which have strides of their own. */
+ * base and noise, which have strides of their own. They begin ``from``, end at ``to``, and take turns between. Small ones
+ * also begin at x, and write where they end to ``position``. */
 struct lanes {
-    double *x, *now, *next;
+    const double *from, *now;
+    double *turn[2], *to, *next, *position;
     const double *matrix, *origin, *base, *private;
     int64_t d, t, group, base_stride, private_stride;
-    int one_origin, products;
+    int products, from_x, one_origin;
     double private_scale;
+};
+
+/* Y or mu of some lanes: [groups][d][LANES], or [d] of all of them. */
+struct origin {
+    const double *of;
+    int shared;
 };
 
 /* 2^exponent for -1022 <= exponent <= 1023 */
@@ -80,24 +88,25 @@ static double *aligned(double *scratch)
 
 void fald_quadratic_steps(
     const double *moves, const double *mean, const double *reference, const double *shift, const double *common,
-    const double *private, const double *start, const double *kept, double *base, double *x, double *keep, double *bins,
-    double *scratch, const int64_t *window,
+    const double *private, const double *start, const double *kept, double *base, double *x, double *offsets, double *keep,
+    double *bins, double *scratch, const int64_t *window,
     int64_t clients, int64_t chains, int64_t d, int64_t t, int64_t client_stride, int64_t kept_stride, int64_t common_stride,
     int64_t private_stride, int64_t grid, int64_t flags, double step_size, double common_scale, double private_scale)
 {
     double anchors[ANCHORS];
     const struct quadratic q = {
         .matrix = moves, .mean = mean, .reference = reference, .shift = shift, .common = common, .private = private,
-        .start = start, .kept = kept, .base = base, .x = x, .keep = flags & KEEP ? keep : 0, .bins = bins,
+        .start = start, .kept = kept, .base = base, .x = x, .offsets = offsets, .keep = flags & KEEP ? keep : 0, .bins = bins,
         .scratch = aligned(scratch), .anchors = anchors, .clients = clients, .chains = chains, .d = d, .t = t,
         .client_stride = client_stride, .kept_stride = kept_stride, .common_stride = common_stride, .private_stride = private_stride,
         .by_clients = (flags & BY_CLIENTS) != 0, .has_reference = (flags & HAS_REFERENCE) != 0,
         .from_start = (flags & FROM_START) != 0, .from_kept = (flags & FROM_KEPT) != 0, .store = (flags & STORE) != 0,
-        .add = (flags & ADD) != 0, .ahead = (flags & AHEAD) != 0,
+        .add = (flags & ADD) != 0, .ahead = (flags & AHEAD) != 0, .goes_on = (flags & GOES_ON) != 0,
+        .from_offsets = (flags & OFFSETS) != 0,
         .step_size = step_size, .common_scale = common_scale, .private_scale = private_scale,
     };
     if (q.add) set_anchors(&q, window, grid);
-    CALL_FOR(flags >> 8, run, &q)
+    CALL_FOR(flags >> 10, run, &q)
 }
 
 void fald_quadratic_gradients(
@@ -111,7 +120,7 @@ void fald_quadratic_gradients(
         .by_clients = (flags & BY_CLIENTS) != 0, .store = (flags & STORE) != 0, .add = (flags & ADD) != 0,
     };
     if (q.add) set_anchors(&q, window, grid);
-    CALL_FOR(flags >> 8, gradients, &q)
+    CALL_FOR(flags >> 10, gradients, &q)
 }
 
 int64_t fald_quadratic_sums(

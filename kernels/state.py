@@ -12,7 +12,7 @@ from fald_hpc.kernels.collectives import PENDING_DOUBLES
 from fald_hpc.kernels.exact_sum import BINS
 from fald_hpc.kernels.normals import LANES
 
-VERSION = 4
+VERSION = 5
 """Of what a checkpoint holds, and of the arithmetic that goes on from it; raised with every change, so that an older one is
 refused in a sentence."""
 COIN_BLOCK = 1024
@@ -30,7 +30,7 @@ FEWEST_AHEAD = 16
 """Steps for which these should do; with more chains they are chosen for one chain after another."""
 NEVER = -(1 << 62)
 """The iteration of what is not there: noise, rows, positions."""
-SCRATCH = 10
+SCRATCH = 15
 """Work space of dense quadratics, in vectors of a group (``quadratic_lanes_call.h``)."""
 FLAGS = 3
 """Numbers that ride behind a chain's bins: values outside the window, non-finite values, failed gradients."""
@@ -44,8 +44,8 @@ DONE, NOT_FINITE, FAILED, MPI_ERROR = range(4)
 OUTSIDE = 4
 
 # where advancing leaves the positions X^i: in theta, added to the message, or where further steps begin fastest; with AHEAD
-# what is added is where they are before the last step
-STORE, ADD, KEEP, AHEAD = 8, 16, 32, 128
+# what is added is where they are before the last step; with GOES_ON no event ends there: the next step is one of the same gap
+STORE, ADD, KEEP, AHEAD, GOES_ON = 8, 16, 32, 128, 256
 
 # entries of State.tally
 AVERAGES, REFRESHES, MESSAGES, REPEATS, ROWS_TOUCHED, LOOP_STEP, N_TALLIES = range(7)
@@ -82,6 +82,8 @@ class State(NamedTuple):
     window: np.ndarray  # int64[s]: exponents of the windows of the parameters
     gradient_window: np.ndarray  # int64[s]: of the gradients
     averaged_at: np.ndarray  # int64[s]: iteration before which all X^i were equal, or -1
+    offset: np.ndarray  # float64[c, s, d]: X^i - Y, or X^i - μ_i, amid a gap of dense quadratics; empty for others
+    offset_at: np.ndarray  # int64[s]: iteration before which steps go on from there and theta is only their sum, or NEVER
     tally: np.ndarray  # int64[N_TALLIES]
 
 
@@ -134,8 +136,11 @@ class Work(NamedTuple):
     lanes_scratch: np.ndarray  # float64[SCRATCH d + 1, LANES]
 
 
-def new_state(c: int, s: int, d: int, kept: int) -> State:
-    """Return a zero state of c clients, s chains and d coordinates, with ``kept`` numbers a chain."""
+def new_state(c: int, s: int, d: int, kept: int, offsets: bool = False) -> State:
+    """Return a zero state of c clients, s chains and d coordinates, with ``kept`` numbers a chain.
+
+    ``offsets``: for steps of dense quadratics.
+    """
     return State(
         theta=np.zeros((c, s, d)),
         mean=np.zeros((s, d)),
@@ -145,6 +150,8 @@ def new_state(c: int, s: int, d: int, kept: int) -> State:
         window=np.zeros(s, np.int64),
         gradient_window=np.zeros(s, np.int64),
         averaged_at=np.full(s, -1, np.int64),
+        offset=np.zeros((c, s, d) if offsets else (0, 0, 0)),
+        offset_at=np.full(s, NEVER, np.int64),
         tally=np.zeros(N_TALLIES, np.int64),
     )
 

@@ -51,6 +51,18 @@ INLINE VECTOR NAME(horner)(VECTOR p, VECTOR a, double c)
     return NAME(fused)(p, a, NAME(all)(c));
 }
 
+/* Whether any bit is set. */
+INLINE int NAME(any)(WORDS x)
+{
+#if WIDTH == 8
+    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x) != 0;
+#else
+    uint64_t all = 0;
+    for (int i = 0; i < WIDTH; ++i) all |= x[i];
+    return all != 0;
+#endif
+}
+
 /* yes where a < b; no elsewhere, and where one of them is not a number. */
 INLINE VECTOR NAME(where_less)(VECTOR a, VECTOR b, VECTOR yes, VECTOR no)
 {

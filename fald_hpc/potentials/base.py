@@ -36,6 +36,8 @@ class Kernels:
     steps_ahead: Callable[..., Any] | None = None
     """steps_ahead(settings, d) -> bool, given where ``advance`` and ``full_gradients`` add vectors to messages themselves:
     whether steps can go one iteration beyond what they add (:mod:`fald_hpc.kernels.batches`)."""
+    has_offsets: bool = False
+    """Whether ``advance`` needs ``offset`` of the state of chains (:mod:`fald_hpc.kernels.state`)."""
     chains_together: int | None = None
     """Chains whose state and noise stay in cache beside the clients' data: so many run a segment together where no message
     leaves the rank; None: all."""

@@ -102,6 +102,7 @@ _DENSE = Kernels(
     advance=quadratic.steps,
     full_gradients=None if DISABLED else quadratic_gradients.full_gradients,
     steps_ahead=None if DISABLED else quadratic.steps_ahead,
+    has_offsets=True,
     chains_together=quadratic.TOGETHER,
     fald_parts=_steps("fald", no),
     vr_parts=_steps("vr_fald_star", yes),

@@ -29,6 +29,7 @@ from fald_hpc.kernels.state import (
     AVERAGING,
     BOTH,
     DONE,
+    GOES_ON,
     KEEP,
     NOTHING,
     REFERENCE,
@@ -84,10 +85,11 @@ def before(problem, settings, state, work, kind, k, event, stop, lo, hi, ends):
         copy(state.mean, lo, hi, work.pending)
     if kind == REFERENCE:
         # the steps go on from there, or have taken the one that still has the last reference
-        ends |= KEEP if stop == event else KEEP | AHEAD
+        ends |= KEEP | GOES_ON if stop == event else KEEP | AHEAD
     # one call in a loop, as in segment
     while True:
-        advance(problem, settings, state, work, k, until, lo, hi, KEEP if kind == SHIFT else ends)
+        wanted = KEEP if kind == SHIFT else ends
+        advance(problem, settings, state, work, k, until, lo, hi, wanted if until == stop else wanted | GOES_ON)
         if until == stop:
             break
         for i in range(state.theta.shape[0]):

@@ -97,7 +97,7 @@ class _Runner:
 
     def _once(self) -> float:
         # the state of an averaging counts as that of iteration 0, so that the same events follow
-        self.chains.state.averaged_at[:] = 0
+        self.chains.begin_at(0)
         before = self.chains.state.tally.copy()
         begun = time.perf_counter()
         self.steps = self.chains.run(0, self.length, self.length)

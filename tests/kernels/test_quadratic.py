@@ -11,7 +11,7 @@ from fald_hpc.data.records import GaussianClient
 from fald_hpc.kernels import _quadratic, exact_sum, quadratic, quadratic_gradients, refresh
 from fald_hpc.kernels import state as records
 from fald_hpc.kernels.jit import DISABLED, instantiate
-from fald_hpc.kernels.state import ADD, AHEAD, KEEP, STORE
+from fald_hpc.kernels.state import ADD, AHEAD, GOES_ON, KEEP, STORE
 from fald_hpc.potentials.gaussian import _DENSE, Gaussian
 
 pytestmark = pytest.mark.skipif(DISABLED, reason="without compilation there is nothing to fuse")
@@ -37,13 +37,13 @@ def problem(c, d):
 
 def moved(sampler, way, c, s, d, tau, k, stop, first=0, chosen=None):
     """Return X of chains that took steps k..stop-1: float64[c, s, d]; ``chosen`` keeps one chain."""
-    state = records.new_state(c, s, d, 0)
+    state = records.new_state(c, s, d, 0, offsets=True)
     rng = np.random.default_rng(7)
     state.theta[:] = rng.normal(size=(c, s, d))
     state.reference[:] = rng.normal(size=(s, d))
     state.shift[:] = rng.normal(size=(s, d))
     if chosen is not None:
-        alone = records.new_state(c, 1, d, 0)
+        alone = records.new_state(c, 1, d, 0, offsets=True)
         for name in ("theta", "reference", "shift"):
             getattr(alone, name)[:] = np.take(getattr(state, name), [chosen], axis=-2)
         state, s, first = alone, 1, first + chosen
@@ -111,16 +111,16 @@ def sums_of(values, window, width):
     return bins
 
 
-def prepared(c, s, d, k):
+def prepared(c, s, d, k, window=12):
     """Return a state whose chains averaged before iteration k: theta must not be read, the mean counts."""
     rng = np.random.default_rng(c + s + d)
-    state = records.new_state(c, s, d, 0)
+    state = records.new_state(c, s, d, 0, offsets=True)
     state.theta[:] = np.nan
     state.averaged_at[:] = k
     for values in (state.mean, state.reference, state.shift):
         values[:] = rng.normal(size=(s, d))
-    state.window[:] = state.gradient_window[:] = 12
-    state.window[::2] = 14
+    state.window[:] = state.gradient_window[:] = window
+    state.window[::2] = window + 2
     none = np.zeros(c, np.int64)
     return state, records.new_work(s, d, none, none, 0, lanes=True)
 
@@ -131,14 +131,16 @@ def prepared(c, s, d, k):
 def test_sums_of_where_steps_end(sampler, way, c, s, d):
     """From the mean through a gap to the message, stored too or not, equal plain steps and sums one by one."""
     k, given = 11, problem(c, d)
-    for tau, stop, ends in itertools.product([0.3, 1.0], [k, k + 1, k + 300], [ADD, ADD | STORE]):
-        expected, work = prepared(c, s, d, k)
+    # of values of order one two parts suffice in the first window; in the second all have a third, rounded in the last
+    for tau, stop, ends, window in itertools.product([0.3, 1.0], [k, k + 1, k + 300], [ADD, ADD | STORE], [12, 60, 90]):
+        expected, work = prepared(c, s, d, k, window)
         STEPS[sampler]["plain"](given, settings(c, tau), expected, work, k, stop, 0, s, STORE)
         if k == stop:
             assert np.array_equal(expected.theta, np.broadcast_to(expected.mean, (c, s, d)))
-        state, work = prepared(c, s, d, k)
+        state, work = prepared(c, s, d, k, window)
         STEPS[sampler][way](given, settings(c, tau), state, work, k, stop, 0, s, ends)
         assert work.message[:s, : 3 * d].tobytes() == sums_of(expected.theta, expected.window, 45).tobytes()
+        assert np.any(work.message[:s, 2 * d : 3 * d]) == (window > 12)
         assert work.added[0].tolist()[0] == 1
         if ends & STORE:
             assert state.theta.tobytes() == expected.theta.tobytes()
@@ -156,14 +158,15 @@ def test_sums_of_where_steps_end(sampler, way, c, s, d):
 @pytest.mark.parametrize(("c", "s", "d"), [(5, 19, 9), (3, 2, 2), (37, 1, 2), (13, 33, 3), (9, 3, 21)])
 def test_sums_of_before_the_last_step_of_what_is_kept(sampler, way, c, s, d):
     """A refresh: positions are kept, go on from there, are added, take a step and are kept again; also with a value outside."""
-    for k, tau, window in itertools.product([7, 2**32 - 20], [0.5, 1.0], [12, 0]):
+    for k, tau, window, amid in itertools.product([7, 2**32 - 20], [0.5, 1.0], [12, 0], [0, GOES_ON]):
         given, one, plain, steps = problem(c, d), settings(c, tau), STEPS[sampler]["plain"], STEPS[sampler][way]
         expected, work = prepared(c, s, d, k)
-        plain(given, one, expected, work, k, k + 28, 0, s, STORE)
+        plain(given, one, expected, work, k, k + 10, 0, s, STORE | amid)
+        plain(given, one, expected, work, k + 10, k + 28, 0, s, STORE | GOES_ON)
         at_event = expected.theta.copy()
         plain(given, one, expected, work, k + 28, k + 29, 0, s, STORE)
         state, work = prepared(c, s, d, k)
-        steps(given, one, state, work, k, k + 10, 0, s, KEEP)
+        steps(given, one, state, work, k, k + 10, 0, s, KEEP | amid)
         assert np.all(np.isnan(state.theta))
         state.window[s - 1] = window
         steps(given, one, state, work, k + 10, k + 29, 0, s, ADD | KEEP | AHEAD)
@@ -185,6 +188,31 @@ def test_sums_of_before_the_last_step_of_what_is_kept(sampler, way, c, s, d):
         steps(given, one, state, work, k + 29, k + 31, 0, s, STORE)
         plain(given, one, expected, work, k + 29, k + 31, 0, s, STORE)
         assert state.theta.tobytes() == expected.theta.tobytes()
+
+
+@pytest.mark.parametrize("sampler", STEPS)
+@pytest.mark.parametrize(("c", "s", "d"), [(5, 19, 9), (37, 1, 2), (9, 3, 21)])
+def test_a_gap_in_parts_equals_the_whole_gap(sampler, c, s, d):
+    """Whichever ways its parts take, stored or kept between; not if a part ends as if an event followed."""
+    given, ways, k = problem(c, d), STEPS[sampler], 7
+    for tau, kept in itertools.product([0.3, 1.0], [KEEP, STORE]):
+        one = settings(c, tau)
+        expected, work = prepared(c, s, d, k)
+        ways["plain"](given, one, expected, work, k, k + 40, 0, s, STORE)
+        for first, second in itertools.product(ways, ways):
+            # a gap that begins in lanes and is kept there goes on there
+            goes_on = (kept if first == second else STORE) | GOES_ON
+            state, work = prepared(c, s, d, k)
+            ways[first](given, one, state, work, k, k + 3, 0, s, goes_on)
+            ways[first](given, one, state, work, k + 3, k + 3, 0, s, goes_on)
+            ways[second](given, one, state, work, k + 3, k + 40, 0, s, STORE)
+            assert state.theta.tobytes() == expected.theta.tobytes(), (first, second, tau, kept)
+            if goes_on & STORE:
+                state, work = prepared(c, s, d, k)
+                ways[first](given, one, state, work, k, k + 3, 0, s, STORE)
+                ways[second](given, one, state, work, k + 3, k + 40, 0, s, STORE)
+                assert state.theta.tobytes() != expected.theta.tobytes()
+                assert np.allclose(state.theta, expected.theta, rtol=1e-12, atol=1e-12)
 
 
 def test_sums_of_before_the_only_step():
@@ -218,8 +246,9 @@ def test_sums_of_full_gradients(c, s, d):
     state, work = prepared(c, s, d, 0)
     given, one = problem(c, d), settings(c, 1.0, side_by_side=s)
     PLAIN_GRADIENTS(given, one, state, work, 0, 0, s, STORE)
-    expected = sums_of(work.gradient, state.gradient_window, 45).tobytes()
-    for ends in (ADD, ADD | STORE):
+    for ends, window in itertools.product((ADD, ADD | STORE), (12, 60)):
+        state.gradient_window[:] = window
+        expected = sums_of(work.gradient, state.gradient_window, 45).tobytes()
         again = prepared(c, s, d, 0)[1]
         FULL_GRADIENTS(given, one, state, again, 0, 0, s, ends)
         assert again.message[:s, : 3 * d].tobytes() == expected
@@ -255,7 +284,7 @@ def test_all_vector_widths_give_the_same_full_gradients():
         results = []
         for width in (0, 2, 4, 8):
             out, bins = np.full((clients * chains + 1, d), np.pi), np.zeros((2, 3 * d + 1, 8))
-            flags = STORE | ADD | by_clients | width << 8
+            flags = STORE | ADD | by_clients | width << 10
             numbers = [clients, chains, d, chains * d, 45, flags]
             called(_quadratic.gradients(), [precision, mean, points, out, bins, scratch], WINDOWS, numbers)
             assert np.all(out[-1] == np.pi)
@@ -271,11 +300,12 @@ def test_all_vector_widths_give_the_same_full_gradients():
 def test_all_vector_widths_give_the_same_bytes():
     """Widths 2, 4 and 8; on a processor that lacks one, the next narrower stands in."""
     rng = np.random.default_rng(0)
-    cases = itertools.product((1, 2, 3, 4, 7, 10, 21), (0, 1, 3), (1, 5, 8, 13, 40), (0, 1), (0, 2), (0, 4, 64), (0, AHEAD))
-    for d, t, n, by_clients, has_reference, from_start, ahead in cases:
+    begins, ends = (0, 4, 64, quadratic.OFFSETS, 64 | quadratic.OFFSETS), (0, AHEAD, GOES_ON)
+    cases = itertools.product((1, 2, 3, 4, 7, 10, 21), (0, 1, 3), (1, 5, 8, 13, 40), (0, 1), (0, 2), begins, ends)
+    for d, t, n, by_clients, has_reference, begin, end in cases:
         if n > (8 if t == 3 else 40) or (n > 16 and not by_clients):
             continue  # with private noise eight clients at most
-        if ahead and t == 0:
+        if t == 0 and (end == AHEAD or (end == GOES_ON and not begin & quadratic.OFFSETS)):
             continue
         clients, chains = (n, 1) if by_clients else (2, n)
         groups = -(-n // 8)
@@ -287,19 +317,21 @@ def test_all_vector_widths_give_the_same_bytes():
             "reference": (chains, d), "shift": (chains, d),
             "common": (t + 1, d) if by_clients else (groups, t + 1, d, 8),
             "private": (t + 1, d, 8), "start": (chains, d), "kept": of_kept,
-            "base": (2, t + 1, d, 8), "x": (clients, chains, d),
+            "base": (2, t + 1, d, 8), "x": (clients, chains, d), "offsets": (clients, chains, d),
         }  # fmt: skip
         arrays = [rng.normal(size=shape) / d for shape in shapes.values()]
         results = []
         for width in (0, 2, 4, 8):
-            x, bins, scratch = arrays[-1].copy(), np.zeros((2, 3 * d + 1, 8)), np.zeros((records.SCRATCH * d + 1, 8))
-            flags = by_clients | has_reference | from_start | ahead | STORE | ADD | KEEP | width << 8
+            x, offsets = arrays[-2].copy(), arrays[-1].copy()
+            bins, scratch = np.zeros((2, 3 * d + 1, 8)), np.zeros((records.SCRATCH * d + 1, 8))
+            flags = by_clients | has_reference | begin | end | STORE | ADD | KEEP | width << 10
             keep = np.zeros(of_kept)
             numbers = [clients, chains, d, t, chains * d, groups * d * 8, (t + 1) * d * 8, 0, 45, flags]
-            called(_quadratic.steps(), [*arrays[:-1], x, keep, bins, scratch], WINDOWS, numbers, [0.1, 0.2, private])
+            called(_quadratic.steps(), [*arrays[:-2], x, offsets, keep, bins, scratch], WINDOWS, numbers, [0.1, 0.2, private])
             used = bins[:1] if by_clients else bins.transpose(0, 2, 1).reshape(16, -1)[:n]
-            results.append(x.tobytes() + used.tobytes())
-            assert np.array_equal(x, arrays[-1]) == (t == 0 and not from_start)
+            results.append(x.tobytes() + offsets.tobytes() + used.tobytes())
+            assert np.array_equal(x, arrays[-2]) == (t == 0 and begin == 0)
+            assert np.array_equal(offsets, arrays[-1]) == (end != GOES_ON or (t == 0 and begin == quadratic.OFFSETS))
             in_rows = keep.transpose(0, 1, 3, 2).reshape(of_kept[0], -1, d)[:, :n]
-            assert np.array_equal(in_rows.reshape(x.shape), x)
-        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference, from_start, ahead)
+            assert np.array_equal(in_rows.reshape(x.shape), offsets if end == GOES_ON else x)
+        assert len(set(results)) == 1, (d, t, n, by_clients, has_reference, begin, end)

@@ -56,7 +56,7 @@ def test_paths_across_powers_of_two(middle, name, segment):
     chains = Chains(study.federation, sampler, Schedule(), study.layout, 0, study.key)
     chains.compile()
     chains.start(start[None])
-    chains.state.averaged_at[:] = first
+    chains.begin_at(first)
     k, found = first, []
     while k < last:
         k = chains.run(k, min(k + segment, last), last)

@@ -30,15 +30,15 @@ DRIVER = f"""
 #include "quadratic_lanes_call.h"
 #define D {D}
 static double moves[D * D * LANES], mean[D * LANES], common[1000 * D * LANES], base[1000 * D * LANES], x[D * LANES];
-static double scratch[12 * D * LANES + 8];
+static double scratch[15 * D * LANES + 8];
 int main(int argc, char **argv)
 {{
     const int64_t by_clients = atoi(argv[1]), t = atoi(argv[2]);
     const int64_t clients = by_clients ? LANES : 1, chains = by_clients ? 1 : LANES;
     for (int j = 0; j < D * D * LANES; ++j) moves[j] = -0.001;
     /* no reference; common noise only */
-    fald_quadratic_steps(moves, mean, 0, 0, common, 0, 0, 0, base, x, 0, 0, scratch, 0, clients, chains, D, t, chains * D, 0, 0,
-                         0, 46, by_clients | STORE, 0.1, 0.1, 0.0);
+    fald_quadratic_steps(moves, mean, 0, 0, common, 0, 0, 0, base, x, 0, 0, 0, scratch, 0, clients, chains, D, t, chains * D, 0,
+                         0, 0, 46, by_clients | STORE, 0.1, 0.1, 0.0);
     return x[0] != x[0];
 }}
 """
@@ -121,11 +121,11 @@ def per_multiply_add(program, by_clients):
 
 @pytest.mark.parametrize("by_clients", [0, 1])
 def test_instructions_of_a_multiply_add(program, by_clients):
-    """Measured with gcc 12: 1.14 with chains in the lanes, 0.79 with clients; without AVX2 and its multiply-adds 13.4.
+    """Measured with gcc 12: 0.98 with chains in the lanes, 0.58 with clients; without AVX2 and its multiply-adds 13.4.
 
     0.25 is the least there can be, four multiply-adds an instruction and nothing else.
     """
-    assert 0.25 <= per_multiply_add(program, by_clients) <= 1.6
+    assert 0.25 <= per_multiply_add(program, by_clients) <= 1.4
 
 
 def test_instructions_of_a_normal(tmp_path):
