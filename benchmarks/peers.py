@@ -43,7 +43,7 @@ def _quadratic(workload, name, d, chains, tau, leasts, setting):
     parts = clients.load(range(quadratics.CLIENTS))
     precision, mean = np.array([part.precision for part in parts]), np.array([part.mean for part in parts])
     case = quadratics.case(name, d, chains, tau, clock=WALL)
-    ours = repeated(case, setting)["fald"]
+    ours = repeated(case, quadratics.longer(setting))["fald"]
     shape = (precision, mean, mode, gamma, tau, quadratics.COINS, quadratics.COINS)
     reduced = name == "vr_fald_star"
     peers = {}

@@ -22,9 +22,11 @@ INLINE void NAME(sum)(VECTOR *a, VECTOR *b)
 /* (high + middle + low)/n, of three bins. half: n/2^53. */
 INLINE VECTOR NAME(quotient)(VECTOR high, VECTOR middle, VECTOR low, VECTOR n, VECTOR reciprocal, VECTOR half)
 {
-    NAME(sum)(&middle, &low);
-    NAME(sum)(&high, &middle);
-    NAME(sum)(&middle, &low);
+    if (NAME(any)((WORDS)low)) {
+        NAME(sum)(&middle, &low);
+        NAME(sum)(&high, &middle);
+        NAME(sum)(&middle, &low);
+    }
     NAME(sum)(&high, &middle);
     NAME(sum)(&middle, &low);
     const VECTOR first = high * reciprocal;

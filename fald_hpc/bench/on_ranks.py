@@ -40,7 +40,7 @@ def w2(communicator: comm.Serial, setting: Setting) -> list[Result]:
     for name, tau in (("fald", 1.0), ("vr_fald_star", 1.0), ("fald", 0.0), ("vr_fald_star", 0.0)):
         chains = 16 if setting.quick else 100
         case = quadratics.case(name, 20, chains, tau, communicator=communicator, clock=WALL)
-        steps = 100 if setting.quick else 600
+        steps = 100 if setting.quick else 3000
         found = in_turns({"fald": lambda case=case, n=steps: case.per_chain_step(n)}, setting.repeats)  # type: ignore[misc]
         words = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}[name]
         label = f"{words}, d = 20, {chains} chains, τ = {tau:g}, {communicator.size} ranks"
