@@ -276,6 +276,13 @@ class Chains:
         """Return whether all clients of all chains are equal before iteration k."""
         return bool((self.state.averaged_at == k).all())
 
+    def state_before(self, k: int) -> records.State:
+        """Return what goes on from before iteration k: of the offsets, those that are of that iteration."""
+        state = self.state
+        amid = state.offset_at == k
+        offset = np.where(amid[:, None], state.offset, 0.0) if state.offset.size else state.offset
+        return state._replace(offset=offset, offset_at=np.where(amid, k, records.NEVER))
+
 
 def group_communicator(communicator: Serial, layout: Layout) -> Any:
     """Return the communicator of the ranks that share this rank's chains."""

@@ -345,7 +345,7 @@ class Engine:
 
     def gathered_state(self) -> dict[str, np.ndarray]:
         """Return the state of all chains and clients and their statistics on rank 0 (an empty dict elsewhere)."""
-        state, layout = self.chains.state, self.study.layout
+        state, layout = self.chains.state_before(self.k), self.study.layout
         arrays: dict[str, np.ndarray] = {}
         for name in ("mean", "reference", "shift", "window", "gradient_window", "averaged_at", "offset_at"):
             value = getattr(state, name)

@@ -250,8 +250,8 @@ def _memory(study: Study, layout: layouts.Layout, busiest: RankPlan, row_bytes: 
     packed = 8.0 * busiest.rows * (d + 3) if takes_rows else 8.0 * c * d * (d + 1)
     # short rows may lie there a third time, in whole lines of the cache
     lines = 8.0 * busiest.rows * (d + 10) if takes_rows and d <= MOST else 0.0
-    # Gaussians have the matrices of their steps too, small ones both once more in lanes, and chains twice in lanes
-    lanes = 0.0 if takes_rows else 8.0 * c * d * (d * (3 if d <= LARGEST_DIMENSION else 1) + 2 * (s + 15))
+    # Gaussians have the matrices of their steps too, small ones both once more in lanes, and chains twice in lanes, offsets
+    lanes = 0.0 if takes_rows else 8.0 * c * d * (d * (3 if d <= LARGEST_DIMENSION else 1) + 2 * (s + 15) + s)
     kept = 8.0 * s * study.request.potential.kept_size(busiest.rows) if study.sampler.uses_reference else 0.0
     state = 8.0 * s * d * (2 * c + 6) + 4.0 * row_bytes
     batches = moments.n_batches(study.request.chains, d)
