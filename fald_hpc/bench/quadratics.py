@@ -34,14 +34,20 @@ def longer(setting: Setting) -> Setting:
     return setting if setting.quick else replace(setting, seconds=LEAST_SECONDS)
 
 
+def limit(name: str, d: int, multiply_add: float) -> dict[str, float]:
+    """Return the seconds of a chain-step's products: of each client with its d by d matrix, and one more at a refresh.
+
+    The rest of an update is not counted. ``multiply_add``: seconds of one.
+    """
+    step = CLIENTS * d * d * multiply_add
+    return {"multiply-adds": step} | ({"refreshes": COINS * step} if name == "vr_fald_star" else {})
+
+
 def _measure(workload: str, name: str, d: int, chains: int, tau: float, target: str, setting: Setting) -> Result:
     prepared = case(name, d, chains, tau)
     found = in_turns(repeated(prepared, longer(setting), limit=limits.multiply_add), setting.repeats)
-    # of a step of a client: the product with its d by d matrix, and one more at a refresh; the rest of an update is not counted
-    products = 1.0 + COINS if name == "vr_fald_star" else 1.0
-    parts = {"multiply-adds": CLIENTS * d * d * found["limit"].median}
-    if name == "vr_fald_star":
-        parts["refreshes"] = COINS * parts["multiply-adds"]
+    parts = limit(name, d, found["limit"].median)
+    products = sum(parts.values()) / parts["multiply-adds"]
     words = {"fald": "FALD", "vr_fald_star": "VR-FALD*"}[name]
     label = f"{words}, d = {d}, {chains} chain{'s' if chains > 1 else ''}, τ = {tau:g}"
     # a matrix is read once for eight chains side by side; with one chain, once a step

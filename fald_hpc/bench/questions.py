@@ -80,8 +80,8 @@ def chains(setting: Setting) -> list[Result]:
     results = []
     for n in CHAINS[:: 4 if setting.quick else 1]:
         case = quadratics.case("vr_fald_star", 20, n, 1.0)
-        found = in_turns(repeated(case, setting, limit=limits.multiply_add), setting.repeats)
-        parts = {"multiply-adds": quadratics.CLIENTS * 400.0 * found["limit"].median}
+        found = in_turns(repeated(case, quadratics.longer(setting), limit=limits.multiply_add), setting.repeats)
+        parts = quadratics.limit("vr_fald_star", 20, found["limit"].median)
         label = f"VR-FALD*, d = 20, τ = 1, {n} chain{'s' if n > 1 else ''}"
         results.append(
             Result("chains", label, "chain-step", found["fald"], parts, compile_seconds=case.compile_seconds,
