@@ -80,7 +80,7 @@ def _common_lanes(settings, work, k, t, first, groups):
 
 @jit(forceinline=True)
 def kept_at(work, chain, k):
-    """Return in which half of ``work.lanes_x`` the positions of a chain before iteration k are, or -1."""
+    """Return in which half of ``work.lanes_x`` the positions, or offsets, of a chain before iteration k are, or -1."""
     if work.lanes_x_at[0, chain] == k:
         return 0
     return 1 if work.lanes_x_at[1, chain] == k else -1

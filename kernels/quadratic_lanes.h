@@ -67,7 +67,7 @@ INLINE void NAME(pass)(
     /* where vectors are added before the last step, that one comes after them */
     for (int last = 0; last <= q->ahead; ++last) {
         const int64_t t = last ? 1 : q->t - q->ahead, r = last ? q->t - 1 : 0;
-        double *to = keep && q->goes_on ? keep : last ? two : end;
+        double *to = keep && q->goes_on && last == q->ahead ? keep : last ? two : end;
         if (t && d <= SMALL) {
             double *position = keep && !q->goes_on ? keep : one;
             NAME(take_steps)(by_clients, q, s, origin, n, r, t, offsets ? offsets : x, !offsets, to, position);

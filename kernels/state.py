@@ -131,7 +131,7 @@ class Work(NamedTuple):
     rows_at: np.ndarray  # int64[s or 1]: iteration of the first of them
     lanes_bins: np.ndarray  # float64[2, 3 d + 1, LANES]: exact sums of two groups of chains, or over eight clients in the first
     lanes_base: np.ndarray  # float64[2, t, d, LANES]: what moves all clients of two groups of chains alike
-    lanes_x: np.ndarray  # float64[2, n, d, LANES]: X^i, twice, so that steps can begin at one and end at the other
+    lanes_x: np.ndarray  # float64[2, n, d, LANES]: X^i, or its offset, twice, so that steps can begin at one and end at the other
     lanes_x_at: np.ndarray  # int64[2, s]: iterations at which they are there, and theta need not say so
     lanes_scratch: np.ndarray  # float64[SCRATCH d + 1, LANES]
 

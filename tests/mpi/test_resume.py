@@ -15,6 +15,7 @@ CAP = "output.draws_megabytes=0.01"
 CASES = {
     "minibatch": ["titanic", "run.chains=3", "sampler.comm_prob=0.3", CAP],
     "independent coins": ["titanic", "sampler.schedule=independent", "sampler.noise_sharing=0.3", CAP],
+    "gaussian": ["gaussian", "sampler.schedule=independent", "sampler.comm_prob=0.7", "sampler.refresh_prob=0.4", "run.chains=3"],
     "fald": ["gaussian", "sampler.name=fald", "run.chains=2"],
 }
 

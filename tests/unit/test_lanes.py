@@ -59,9 +59,11 @@ def test_values_that_leave_their_windows(name, chains):
 
 
 def test_flags_are_distinct_bits():
-    here = [quadratic_sums.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT]
-    flags = [*here, state.STORE, state.ADD, state.KEEP, state.AHEAD]
+    here = [quadratic_sums.BY_CLIENTS, quadratic.HAS_REFERENCE, quadratic.FROM_START, quadratic.FROM_KEPT, quadratic.OFFSETS]
+    flags = [*here, state.STORE, state.ADD, state.KEEP, state.AHEAD, state.GOES_ON]
     assert all(a & b == 0 for a, b in itertools.combinations(flags, 2))
+    # the width of vectors begins there
+    assert max(flags) < 1 << 10
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -20,6 +20,8 @@ CASES = {
     "full batch": ["titanic", "sampler.batch_size=full", "run.chains=2", "run.steps=1500"],
     "independent coins": ["titanic", "sampler.schedule=independent", "run.chains=3", "sampler.noise_sharing=0.3", CAP],
     "independent fald": ["gaussian", "sampler.name=fald", "sampler.schedule=independent", "sampler.noise_sharing=0"],
+    "events at once": ["gaussian", "sampler.schedule=independent", "sampler.comm_prob=0.7", "sampler.refresh_prob=0.4",
+                       "sampler.noise_sharing=0.3"],
     "every step": ["gaussian", "run.record=every-step", CAP],
     "every step, independent": ["titanic", "run.record=every-step", "sampler.schedule=independent", "run.steps=1200", CAP],
     "gaussian": ["gaussian", "sampler.noise_sharing=0.3", "output.thin=3"],
@@ -56,7 +58,16 @@ def test_stopped_run_equals_uninterrupted(tmp_path, case):
     assert invariance.first_difference(tmp_path / "whole", tmp_path / "twin") is not None
 
 
-@pytest.mark.parametrize("case", ["minibatch", "independent coins", "every step", "rare averagings"])
+@pytest.mark.parametrize("case", ["events at once", "independent coins", "every step"])
+def test_segments_do_not_show(tmp_path, case):
+    """Wherever the loop returns to Python: amid a gap, right before an event, between two."""
+    for length in (1, 7, 1000):
+        execute.execute(load(*CASES[case], "run.steps=1000", f"run.segment_steps={length}"), tmp_path / str(length))
+    for length in (1, 7):
+        assert invariance.first_difference(tmp_path / "1000", tmp_path / str(length)) is None, length
+
+
+@pytest.mark.parametrize("case", ["minibatch", "independent coins", "events at once", "every step", "rare averagings"])
 def test_extension_equals_one_long_run(tmp_path, case):
     """``burn_in`` is what the first start made of the fraction; everything else is as if the run had been long at once."""
     short = load(*CASES[case], "run.steps=1000", "run.burn_in=0.25")
