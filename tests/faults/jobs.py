@@ -29,6 +29,11 @@ class Hang(AssertionError):
     """A job did not end in time."""
 
 
+def _as_in_a_terminal() -> None:
+    """Let a job heed Ctrl-C, which shells make their background jobs ignore, and with them all that is started there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Job:
     """A job of one or more ranks, running.
 
@@ -66,8 +71,9 @@ class Job:
         self.begun = time.monotonic()
         with open(self._out, "wb") as out, open(self._err, "wb") as err:
             self.process = subprocess.Popen(
-                words, env=self.environ, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, cwd=folder
-            )
+                words, env=self.environ, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, cwd=folder,
+                preexec_fn=_as_in_a_terminal,
+            )  # fmt: skip
 
     def __enter__(self) -> "Job":
         return self
