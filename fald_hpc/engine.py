@@ -30,6 +30,10 @@ FULL_COVARIANCE_LIMIT = 256
 Progress = Callable[[int, int], None]
 
 
+OF_CHAINS = "mean", "reference", "shift", "window", "gradient_window", "averaged_at", "offset_at"
+"""What of the state a checkpoint holds once for every chain."""
+
+
 class Engine:
     """One run on one rank.
 
@@ -111,9 +115,7 @@ class Engine:
         mine = list(self.chains.indices)
         state = self.chains.state
         get = lambda name: self.communicator.share_array(None if arrays is None else arrays[name])  # noqa: E731
-        for name in ("mean", "reference", "shift", "window", "gradient_window"):
-            getattr(state, name)[:] = get(name)[mine]
-        for name in ("averaged_at", "offset_at"):
+        for name in OF_CHAINS:
             getattr(state, name)[:] = get(name)[mine]
         self._equal_at_first = self.chains.averaged(self.k)
         clients = list(self.chains.clients)
@@ -347,7 +349,7 @@ class Engine:
         """Return the state of all chains and clients and their statistics on rank 0 (an empty dict elsewhere)."""
         state, layout = self.chains.state_before(self.k), self.study.layout
         arrays: dict[str, np.ndarray] = {}
-        for name in ("mean", "reference", "shift", "window", "gradient_window", "averaged_at", "offset_at"):
+        for name in OF_CHAINS:
             value = getattr(state, name)
             parts = self.communicator.gather(value if self.keeper else value[:0])
             if parts is not None:

@@ -87,7 +87,7 @@ def kept_at(work, chain, k):
 
 
 @jit(forceinline=True, internal=True)
-def _begins(state, chain, k, here, has_reference):
+def _beginning(state, chain, k, here, has_reference):
     """Return the flags of where the steps of some chains begin; ``here``: of :func:`kept_at`."""
     flags = HAS_REFERENCE if has_reference else 0
     if state.averaged_at[chain] == k:
@@ -100,7 +100,7 @@ def _begins(state, chain, k, here, has_reference):
 
 
 @jit(forceinline=True, internal=True)
-def _left(state, k, stop, chain, ends):
+def _ending(state, k, stop, chain, ends):
     """Return ``ends`` with ``GOES_ON`` as it holds for iterations k..stop-1: no steps leave all as it is."""
     if k < stop:
         return ends
@@ -124,7 +124,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
     while again:
         outside = 0
         begin = k
-        ends = _left(state, k, stop, lo, ends)
+        ends = _ending(state, k, stop, lo, ends)
         for first in range(lo, hi, TOGETHER):
             n = min(TOGETHER, hi - first)
             groups, group, pair = (n + LANES - 1) // LANES, first // LANES, 2 * (first // TOGETHER * c)
@@ -137,7 +137,7 @@ def steps_of_chains(problem, settings, state, work, k, stop, lo, hi, ends):
                 row = _common_lanes(settings, work, begin, t, first, groups) if settings.common_scale != 0.0 else 0
                 written = ends if last else between
                 here = kept_at(work, first, begin) if settings.batches == 1 else -1
-                flags = written | _begins(state, first, begin, here, uses_reference())
+                flags = written | _beginning(state, first, begin, here, uses_reference())
                 there = 1 if here == 0 else 0
                 # with private noise one client at a time
                 part = c if settings.private_scale == 0.0 else 1
@@ -183,7 +183,7 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
     while again:
         outside = 0
         begin = k
-        ends = _left(state, k, stop, lo, ends)
+        ends = _ending(state, k, stop, lo, ends)
         for chain in range(lo, hi):
             number, place = settings.first_chain + chain, chain * ((c + LANES - 1) // LANES)
             if ends & ADD:
@@ -195,7 +195,7 @@ def steps_of_clients(problem, settings, state, work, k, stop, lo, hi, ends):
                 row = common_rows(settings, work, begin, t, chain, chain + 1) if settings.common_scale != 0.0 else 0
                 written = ends if last else GOES_ON | KEEP
                 here = kept_at(work, chain, begin)
-                flags = written | BY_CLIENTS | _begins(state, chain, begin, here, uses_reference())
+                flags = written | BY_CLIENTS | _beginning(state, chain, begin, here, uses_reference())
                 there = 1 if here == 0 else 0
                 # without private noise all clients at once
                 part = LANES if private else c

@@ -36,10 +36,6 @@ INLINE void NAME(base_of_clients)(const struct quadratic *q)
     else NAME(base_rows)(0, q->has_reference, q);
 }
 
-/* Hides where a pointer comes from. Of two with an unknown distance the compiler would else keep a sum for every row, and as
- * they are more than there are registers, carry them through those of vectors: a fifth of the time. */
-#define APART(pointer) __asm__("" : "+r"(pointer))
-
 /* Rows j..j+n-1 of the matrix times m vectors; each row is one chain of additions over k, so n of them keep the units busy. They
  * begin with what moves a lane anyway, and the lanes move as soon as their products are there, to a second place, since the
  * products of other blocks need them as they were. */
@@ -48,38 +44,28 @@ INLINE void NAME(rows)(const int n, const int m, const int by_clients, const str
     /* a copy: what is stored could be part of the original, which would be read again after every store */
     const struct lanes s = *given;
     const int64_t stride = by_clients ? LANES : 1;
-    const double *h = s.matrix + j * stride, *now[2];
-    double *next[2];
+    const double *h = s.matrix + j * stride, *now = s.now;
+    double *next = s.next + j * LANES;
     VECTOR sum[BLOCK][2];
-    UNROLL for (int w = 0; w < m; ++w) {
-        now[w] = s.now + w * s.group;
-        next[w] = s.next + j * LANES + w * s.group;
-        APART(now[w]);
-        APART(next[w]);
-    }
     if (s.products) {
         UNROLL for (int i = 0; i < n; ++i)
             UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(all)(0.0);
     } else {
-        UNROLL for (int w = 0; w < m; ++w) {
-            const double *base = s.base + j * (by_clients ? 1 : LANES) + w * s.base_stride;
-            APART(base);
-            UNROLL for (int i = 0; i < n; ++i)
-                sum[i][w] = by_clients ? NAME(all)(base[i]) : *(const VECTOR *)(base + i * LANES);
-        }
+        const double *base = s.base + j * (by_clients ? 1 : LANES);
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = by_clients ? NAME(all)(base[i]) : *(const VECTOR *)(base + i * LANES + w * s.base_stride);
     }
     if (s.private_scale != 0.0) {
         const VECTOR scale = NAME(all)(s.private_scale);
-        UNROLL for (int w = 0; w < m; ++w) {
-            const double *private = s.private + j * LANES + w * s.private_stride;
-            APART(private);
-            UNROLL for (int i = 0; i < n; ++i)
-                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(private + i * LANES), sum[i][w]);
-        }
+        const double *private = s.private + j * LANES;
+        UNROLL for (int i = 0; i < n; ++i)
+            UNROLL for (int w = 0; w < m; ++w)
+                sum[i][w] = NAME(fused)(scale, *(const VECTOR *)(private + i * LANES + w * s.private_stride), sum[i][w]);
     }
     for (int64_t k = 0; k < s.d; ++k, h += s.d * stride) {
         VECTOR of[2];
-        UNROLL for (int w = 0; w < m; ++w) of[w] = *(const VECTOR *)(now[w] + k * LANES);
+        UNROLL for (int w = 0; w < m; ++w) of[w] = *(const VECTOR *)(now + k * LANES + w * s.group);
         UNROLL for (int i = 0; i < n; ++i) {
             const VECTOR entry = by_clients ? *(const VECTOR *)(h + i * LANES) : NAME(all)(h[i]);
             UNROLL for (int w = 0; w < m; ++w) sum[i][w] = NAME(fused)(entry, of[w], sum[i][w]);
@@ -87,8 +73,8 @@ INLINE void NAME(rows)(const int n, const int m, const int by_clients, const str
     }
     UNROLL for (int i = 0; i < n; ++i)
         UNROLL for (int w = 0; w < m; ++w) {
-            if (!s.products) sum[i][w] += *(const VECTOR *)(now[w] + (j + i) * LANES);
-            *(VECTOR *)(next[w] + i * LANES) = sum[i][w];
+            if (!s.products) sum[i][w] += *(const VECTOR *)(now + (j + i) * LANES + w * s.group);
+            *(VECTOR *)(next + i * LANES + w * s.group) = sum[i][w];
         }
 }
 
